@@ -1,0 +1,91 @@
+"""What every provider's stream becomes before it is cut into segments: a list of `ChunkResponse`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class StopReason(StrEnum):
+    """Why the model stopped, with one meaning for every provider."""
+
+    STOP = "stop"
+    """It finished its turn, or hit a stop sequence."""
+    TOOL_CALLS = "tool_calls"
+    """It wants its calls answered."""
+    LENGTH = "length"
+    """The token limit cut it: its calls are incomplete."""
+    CONTENT_FILTER = "content_filter"
+    """The provider's filter cut it."""
+    REFUSAL = "refusal"
+    """The model declined."""
+    PAUSE = "pause"
+    """The provider wants the turn sent again to go on."""
+    ERROR = "error"
+    """The provider failed in the middle."""
+    UNKNOWN = "unknown"
+    """A word that Toolwire does not know: nothing runs on it."""
+
+
+RUNNABLE_STOPS = frozenset({StopReason.STOP, StopReason.TOOL_CALLS})
+"""The only stop reasons after which a call may run."""
+
+
+class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens of one answer. `cached` and `reasoning` are parts of `input` and `output`, not additions to them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    total_tokens: int = 0
+
+
+class ToolCallDelta(msgspec.Struct, omit_defaults=True):
+    """A piece of one call.
+
+    `index` is canonical: it names the same call in every delta of one choice, and sorting by it gives the order in
+    which the model made its calls. `done` says that no more pieces come. `provider_data` must go back unchanged
+    with the call (a Gemini thought signature, say).
+    """
+
+    index: int
+    call_id: str | None = None
+    name: str | None = None
+    arguments_delta: str = ""
+    done: bool = False
+    provider_data: dict[str, Any] | None = None
+
+
+class AudioDelta(msgspec.Struct, omit_defaults=True):
+    """A piece of spoken answer: base64 data and the words as they are spoken."""
+
+    audio_id: str | None = None
+    data: str = ""
+    transcript: str = ""
+
+
+class ChunkResponse(msgspec.Struct, omit_defaults=True):
+    """A provider-neutral piece of an answer; each belongs to one `choice` (0 unless several answers were asked for).
+
+    `is_complete` is true on the last chunk of a stream that reached its proper end, and on no other.
+    `provider_data` holds opaque blocks that must go back with the history, in this order.
+    """
+
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: list[ToolCallDelta] = []
+    stop_reason: StopReason | None = None
+    raw_stop_reason: str | None = None
+    usage: TokenUsage | None = None
+    is_complete: bool = False
+    refusal: str = ""
+    image_urls: list[str] = []
+    audio_urls: list[str] = []
+    video_urls: list[str] = []
+    audio: AudioDelta | None = None
+    provider_data: list[dict[str, Any]] = []
+    choice: int = 0

@@ -1,0 +1,112 @@
+"""Every error Toolwire raises, in one tree.
+
+The promise: whatever bytes, files or servers do, what leaves this package is a `ToolwireError`; anything else is a
+bug. An error carries facts as attributes (provider, event, position, limit ...) so that a program can act on them,
+and a `hint`: what the person reading it can do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An error as data: what a `SegmentEvent` carries and what is printed as JSON."""
+
+    type: str
+    message: str
+    hint: str = ""
+    facts: dict[str, Any] = {}
+
+
+class ToolwireError(Exception):
+    """The root. `message` is one sentence; `hint` says what to do; `facts` are for programs."""
+
+    def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.facts = {name: value for name, value in facts.items() if value is not None}
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["facts"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def info(self) -> ErrorInfo:
+        """The same error as data."""
+        return ErrorInfo(type(self).__name__, self.message, self.hint, dict(self.facts))
+
+
+class ProtocolError(ToolwireError):
+    """Bytes that break the wire format beyond what is tolerated. Facts: provider, event, position."""
+
+
+class LimitExceeded(ToolwireError):
+    """Something grew over its bound (see `toolwire.limits`). Facts: what, limit, position."""
+
+    def __init__(self, what: str, limit: int, *, position: int | None = None, **facts: Any) -> None:
+        where = "" if position is None else f" at byte {position}"
+        super().__init__(
+            f"{what} is over its limit of {limit:,}{where}",
+            hint="If the source is trusted, raise this bound in toolwire.Limits.",
+            what=what,
+            limit=limit,
+            position=position,
+            **facts,
+        )
+
+
+class IncompleteStream(ToolwireError):
+    """The stream stopped before its proper end. Facts: provider, position."""
+
+
+class IncompleteCall(ToolwireError):
+    """A call that may not run: unfinished, not strict JSON, refused by the schema. Facts: tool, call_id."""
+
+
+class ProviderError(ToolwireError):
+    """The provider itself reported an error. Facts: provider, status, code, retry_after."""
+
+
+class AuthenticationFailed(ProviderError):
+    """The key is missing or was refused (HTTP 401, 403)."""
+
+
+class ModelNotFound(ProviderError):
+    """The provider does not have this model."""
+
+
+class RateLimited(ProviderError):
+    """Too many requests, or no quota (HTTP 429). Fact: retry_after, in seconds, where the provider said so."""
+
+
+class TransportError(ToolwireError):
+    """The network, not the provider: no connection, reset, TLS. Fact: url."""
+
+
+class TimedOut(TransportError):
+    """Nothing came in time. Facts: which ("connect", "idle", "total"), seconds."""
+
+
+class ConfigError(ToolwireError):
+    """What the caller asked for does not exist or does not fit: a wire name, a provider, a file, a missing key."""
+
+
+class ToolDefinitionError(ConfigError):
+    """A function, class or schema that cannot become a tool."""
+
+
+class TicketRefused(ToolwireError):
+    """The executor was given a ticket that does not permit exactly this call."""
+
+
+class RunLimitReached(ToolwireError):
+    """An agent run hit one of its own bounds (turns, calls, failed tries). Facts: what, limit."""
+
+
+class LocalModelError(ToolwireError):
+    """The embedded model could not be installed or started."""
