@@ -7,6 +7,7 @@ and a `hint`: what the person reading it can do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +23,13 @@ class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolwireError(Exception):
-    """The root. `message` is one sentence; `hint` says what to do; `facts` are for programs."""
+    """The root. `message` is one sentence; `hint` says what to do; `facts` are for programs.
+
+    `before` is what a decoder had made of the same call's input before the fault, so that nothing that came in order
+    is lost and the result does not depend on where the input was cut.
+    """
+
+    before: Sequence[Any] = ()
 
     def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:
         super().__init__(message)

@@ -31,6 +31,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 128
     """Calls in one answer. Providers allow up to 128 tools; no recorded answer holds more than 20 calls."""
 
+    fields: int = 10_000
+    """Values of one call's arguments that are shown live. Display alone: no screen can show more, and each costs some
+    hundred bytes, so that a hostile list of numbers would otherwise grow a hundredfold."""
+
     depth: int = 64
     """Nesting of arguments. Hand-written schemas stay under 10; recursion below stays far from Python's own bound."""
 

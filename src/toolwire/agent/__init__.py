@@ -1,0 +1,1 @@
+"""Conversation in, events out: the loop that puts the parts together."""

@@ -1,0 +1,1 @@
+"""What may run: the gate between an invocation and its execution."""

@@ -1,0 +1,1 @@
+"""Running what was approved: tickets in, results out."""

@@ -1,0 +1,215 @@
+"""The agent: one loop, readable top to bottom.
+
+request → stream → invocations → approvals → execution → results → request, until the model ends its turn
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from ..approval.gate import Ask, Denial, Gate
+from ..chunks import StopReason, TokenUsage
+from ..errors import RunLimitReached, ToolwireError
+from ..execution.executor import Executor, ToolResult
+from ..messages import Message, ToolCallPart, system, tool_results, user
+from ..stream.invocation import ToolInvocation
+from ..stream.pipeline import Stream
+from ..stream.segments import SegmentEvent
+from ..tools.registry import ToolRegistry
+from ..transport import AiohttpTransport, Transport
+from .endpoint import Connection
+from .events import (
+    AgentEvent,
+    ApprovalAsked,
+    RunFailed,
+    RunFinished,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
+
+MAX_TURNS = 25
+"""Requests in one run: more than any ordinary task takes, and an end to a model that never stops calling."""
+
+MAX_FAILED_TURNS = 3
+"""Answers in a row of which no call could run: a model that has not found the form by then will not."""
+
+
+class Agent:
+    """A conversation with one model that may call tools.
+
+    `model` is `"provider:model"`. `approve` is asked about every call of a tool whose risk is not `read`; without it
+    such calls are denied. `run` yields everything as it happens; the history is in `messages` and goes on with the
+    next run. Use it as an async context manager, or call `close`, when the embedded model or many agents are used.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        tools: Iterable[Any] = (),
+        *,
+        system_prompt: str = "",
+        approve: Ask | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        transport: Transport | None = None,
+        max_turns: int = MAX_TURNS,
+    ) -> None:
+        self.messages: list[Message] = [system(system_prompt)] if system_prompt else []
+        self._tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self._connection = Connection(model, base_url=base_url, api_key=api_key)
+        self._transport: Transport = transport if transport is not None else AiohttpTransport()
+        self._gate = Gate(approve)
+        self._executor = Executor(self._gate)
+        self._max_turns = max_turns
+        self._turn = 0
+
+    async def __aenter__(self) -> Agent:
+        await self._connection.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes connections and ends the embedded model, if it was started."""
+        await self._transport.aclose()
+        await self._connection.close()
+
+    def run_sync(self, prompt: str) -> RunFinished:
+        """Runs to the end and returns it; raises the error of a run that failed. For scripts."""
+        return asyncio.run(self._run_to_end(prompt))
+
+    async def _run_to_end(self, prompt: str) -> RunFinished:
+        try:
+            async for event in self.run(prompt):
+                if isinstance(event, RunFinished):
+                    return event
+                if isinstance(event, RunFailed):
+                    raise ToolwireError(event.error.message, hint=event.error.hint, **event.error.facts)
+        finally:
+            await self.close()
+        raise AssertionError("a run ends with RunFinished or RunFailed")
+
+    async def run(self, prompt: str) -> AsyncIterator[AgentEvent]:
+        """Everything that happens until the model has ended its turn; the last event says how it ended."""
+        first = self._turn + 1
+        self.messages.append(user(prompt))
+        usage = TokenUsage()
+        failed_turns = 0
+        try:
+            await self._connection.open()
+            while self._turn < first + self._max_turns - 1:
+                self._turn += 1
+                yield TurnStarted(self._turn)
+
+                stream = Stream(
+                    self._connection.wire,
+                    self._tools,
+                    turn=self._turn,
+                    segment_id_prefix=f"t{self._turn}-",
+                    live_arguments=True,
+                )
+                async for segment_event in self._ask_model(stream):
+                    yield segment_event
+                usage = _sum(usage, stream.usage)
+                if stream.error is not None:
+                    raise stream.error
+
+                answer = stream.message
+                if not answer.tool_calls:
+                    self.messages.append(answer)
+                    yield RunFinished(
+                        answer.text, stream.stop_reason or StopReason.STOP, self._turn - first + 1, usage
+                    )
+                    return
+
+                async for event in self._answer_calls(answer, stream):
+                    yield event
+                failed_turns = 0 if stream.invocations else failed_turns + 1
+                if failed_turns >= MAX_FAILED_TURNS:
+                    raise RunLimitReached(
+                        f"the model made calls that cannot run {failed_turns} times in a row",
+                        hint="Try a more capable model or fewer tools; each result told it what was wrong.",
+                        what="failed turns",
+                        limit=MAX_FAILED_TURNS,
+                    )
+            raise RunLimitReached(
+                f"the model has not ended its turn after {self._max_turns} requests",
+                hint="Raise max_turns if the task needs more.",
+                what="turns",
+                limit=self._max_turns,
+            )
+        except ToolwireError as error:
+            yield RunFailed(error.info(), self._turn - first + 1)
+
+    async def _ask_model(self, stream: Stream) -> AsyncIterator[SegmentEvent]:
+        """Sends the conversation and gives the events of the answer; afterwards `stream` knows how it ended."""
+        request = self._connection.request(messages=self.messages, tools=list(self._tools))
+        body = self._transport.stream(request)
+        try:
+            async for data in body:
+                for event in stream.feed(data):
+                    yield event
+                if stream.complete or stream.error is not None:
+                    break
+            for event in stream.close():
+                yield event
+        except ToolwireError as error:
+            for event in stream.fail(error):
+                yield event
+        finally:
+            await body.aclose()
+
+    async def _answer_calls(self, answer: Message, stream: Stream) -> AsyncIterator[AgentEvent]:
+        """Runs what may run and appends the answer with one result for each of its calls, in their order.
+
+        Also when it is cancelled in between: the history never holds a call without a result.
+        """
+        runnable = {invocation.id: invocation for invocation in stream.invocations}
+        problems = stream.problems
+        results: dict[str, ToolResult] = {}
+        try:
+            for call in answer.tool_calls:
+                invocation = runnable.get(call.id)
+                if invocation is None:
+                    result = _not_run(call, problems.get(call.id, "the call was not finished"))
+                    results[call.id] = result
+                    yield ToolFinished(self._turn, result)
+                    continue
+                async for event in self._run_call(invocation):
+                    if isinstance(event, ToolFinished):
+                        results[call.id] = event.result
+                    yield event
+        finally:
+            self.messages.append(answer)
+            self.messages.append(
+                tool_results(
+                    results.get(call.id, _not_run(call, "cancelled before it ran")).part()
+                    for call in answer.tool_calls
+                )
+            )
+
+    async def _run_call(self, invocation: ToolInvocation) -> AsyncIterator[AgentEvent]:
+        tool = self._tools[invocation.tool_name]
+        if self._gate.needs_asking(tool):
+            yield ApprovalAsked(invocation, tool.risk or "unknown")
+        decision = await self._gate.decide(invocation, tool)
+        if isinstance(decision, Denial):
+            result = ToolResult(invocation.id, tool.name, f"Error: not run: {decision.reason}", is_error=True)
+        else:
+            yield ToolStarted(invocation)
+            result = await self._executor.run(decision, invocation, tool)
+        yield ToolFinished(self._turn, result)
+
+
+def _not_run(call: ToolCallPart, problem: str) -> ToolResult:
+    return ToolResult(call.id, call.name, f"Error: not run: {problem}", is_error=True)
+
+
+def _sum(total: TokenUsage, more: TokenUsage | None) -> TokenUsage:
+    if more is None:
+        return total
+    return TokenUsage(*(getattr(total, name) + getattr(more, name) for name in TokenUsage.__struct_fields__))

@@ -1,0 +1,155 @@
+"""`toolwire decode`: recorded streams in, one JSON object a line out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from ..errors import ConfigError, IncompleteStream, ToolwireError
+from ..providers.wires import WIRES, wire_format
+from ..stream.pipeline import Stream
+from ..stream.segments import EventType, SegmentEvent
+from .faults import FAILED, say
+from .inputs import STANDARD_INPUT, Cut, check_files, read_pieces, read_whole, shown_name
+from .recognise import Recording
+from .visible import json_bytes
+
+if TYPE_CHECKING:
+    from ..tools.definition import ToolDefinition
+
+
+def decode(
+    *files: Annotated[str, Parameter(name="FILE", allow_leading_hyphen=False)],
+    wire: str = "auto",
+    summary: Annotated[bool, Parameter(negative="")] = False,
+    cut: str | None = None,
+    tools: Annotated[str | None, Parameter(name="--tools")] = None,
+    fields: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Shows what is in recorded streams: one JSON object per line.
+
+    Exit code 0 if every stream is complete, 1 if one was cut or failed.
+
+    Parameters
+    ----------
+    files
+        Recorded bodies of streamed answers; none, or "-", is standard input.
+    wire
+        The wire format: auto, openai-chat.
+    summary
+        One object a file (text, reasoning, calls, how it ended) instead of the events.
+    cut
+        Feed the bytes cut: every N bytes (7), or at random from a seed (random:1). It makes no difference to what
+        comes out; this is how to see it.
+    tools
+        A JSON list of tools: calls are then checked against their names and schemas.
+    fields
+        Add the decoded text of each argument while it arrives.
+    """
+    names = list(files) or [STANDARD_INPUT]
+    cuts = Cut(cut)
+    if wire != "auto" and wire not in WIRES:
+        raise ConfigError(f"there is no wire format {wire!r}", hint=f"Known: auto, {', '.join(WIRES)}.")
+    offered = None if tools is None else load_tools_file(tools)
+    check_files(names)
+    job = _Decoding(wire, cuts, offered, summary=summary, fields=fields, name_events=len(names) > 1)
+    broken = [name for name in names if not job.decode(name)]
+    return FAILED if broken else 0
+
+
+def load_tools_file(name: str) -> list[ToolDefinition]:
+    """The tools of a tools.json; the error names the file."""
+    from ..tools.definition import load_tools
+
+    data = read_whole(name)
+    try:
+        return load_tools(data)
+    except ConfigError as error:
+        raise ConfigError(f"{shown_name(name)}: {error.message}", hint=error.hint) from None
+
+
+class _Decoding:
+    """One run of the command over its files."""
+
+    def __init__(
+        self,
+        wire: str,
+        cuts: Cut,
+        tools: list[ToolDefinition] | None,
+        *,
+        summary: bool,
+        fields: bool,
+        name_events: bool,
+    ) -> None:
+        self._wire = wire
+        self._cuts = cuts
+        self._tools = tools
+        self._summary = summary
+        self._fields = fields
+        self._name_events = name_events
+        self._write = sys.stdout.buffer.write
+
+    def decode(self, name: str) -> bool:
+        """Prints what is in one file; False, and a sentence, if it is no complete stream."""
+        shown = shown_name(name)
+        stream, failure = self._feed(name, shown)
+        if self._summary:
+            found = stream.summary()
+            if failure is not None:
+                found["error"] = failure.info()
+            self._write(json_bytes({"file": shown, **found}) + b"\n")
+        sys.stdout.buffer.flush()
+        if failure is None:
+            return True
+        sentence, hint = _sentence(stream, failure)
+        say(f"{'standard input' if name == STANDARD_INPUT else shown}: {sentence}", hint)
+        return False
+
+    def _feed(self, name: str, shown: str) -> tuple[Stream, ToolwireError | None]:
+        recording = Recording(read_pieces(name))
+        wire = self._wire
+        if wire == "auto":
+            try:
+                wire = recording.recognise()
+            except ConfigError:
+                raise
+            except ToolwireError as error:
+                self._print([SegmentEvent(EventType.ERROR, error=error.info())], shown)
+                return Stream(next(iter(WIRES))), error
+        stream = Stream(wire_format(wire).name, self._tools, live_arguments=self._fields)
+        empty = True
+        for data in self._cuts(recording):
+            empty = False
+            self._print(stream.feed(data), shown)
+        self._print(stream.close(), shown)
+        if empty:
+            return stream, IncompleteStream("it is empty: there is no stream in it", hint="Record a streamed answer.")
+        return stream, stream.error
+
+    def _print(self, events: Iterable[SegmentEvent], shown: str) -> None:
+        if self._summary:
+            return
+        wrote = False
+        for event in events:
+            line = json_bytes(event)
+            if self._name_events:
+                line = b'{"file":' + json_bytes(shown) + b"," + line[1:]
+            self._write(line + b"\n")
+            wrote = True
+        if wrote:
+            sys.stdout.buffer.flush()
+
+
+def _sentence(stream: Stream, failure: ToolwireError) -> tuple[str, str]:
+    """What is wrong with a recording, and what to do about it."""
+    words, hint = failure.message, failure.hint
+    if isinstance(failure, IncompleteStream) and failure is stream.error:
+        hint = "What arrived is shown; record the answer again for the rest."
+    calls: list[dict[str, Any]] = stream.summary()["calls"]
+    stuck = sum(not call["complete"] for call in calls)
+    if stuck:
+        words += f": {stuck} call{' is' if stuck == 1 else 's are'} incomplete and would not run"
+    return words, hint

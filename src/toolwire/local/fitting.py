@@ -1,0 +1,130 @@
+"""Which tool a question is for, by plain word matching.
+
+A model of 135 million parameters cannot decide between a tool and talk, so this decides. The rule, in full:
+
+- a tool's score is 6 if the question writes its exact name, plus 3 for each topic (`TOPICS`) that both share, plus 2
+  for each word of the tool's name or of an enum value, plus 1 for each further word of its descriptions, that is in
+  the question (words compared by stem, common words left out);
+- a tool that requires a number does not fit a question without one;
+- a question that asks for a joke, a poem or a story is talk, unless it names a file or the tool;
+- a tool fits from 3 points up. The best one is taken, or the best two if they have the same score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from .question import ARITHMETIC_WORDS, STOP_WORDS, Question, stem
+
+FIT = 3
+_TALK = frozenset({"joke", "poem", "story", "haiku", "riddle", "song", "limerick", "essay"})
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """A subject: the words of a question that show it (or a sign), and the words of a tool that serve it."""
+
+    asked: frozenset[str]
+    served: frozenset[str]
+    sign: Callable[[Question], bool] = lambda question: False
+
+
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+def _asks_day(question: Question) -> bool:
+    return "day" in question.lower and bool({"what", "which", "what's"} & question.lower)
+
+
+def _asks_arithmetic(question: Question) -> bool:
+    in_words = "%" in question.tokens or bool(question.lower & ARITHMETIC_WORDS)
+    return bool(question.arithmetic) or (in_words and len(question.numbers) > 1)
+
+
+def _asks_conversion(question: Question) -> bool:
+    measured, others = question.units
+    return bool(measured) and bool(others or len(measured) > 1)
+
+
+TOPICS = (
+    Topic(_words("time clock o'clock date"), _words("time clock date datetime"), _asks_day),
+    Topic(
+        _words("calculate compute evaluate"),
+        _words("calculate calculator compute arithmetic math maths evaluate eval expression"),
+        _asks_arithmetic,
+    ),
+    Topic(_words("convert"), _words("convert converter conversion unit units"), _asks_conversion),
+    Topic(
+        _words("files folder folders directory directories dir ls"),
+        _words("list ls folder directory dir"),
+        lambda question: any("." not in path and path.islower() for path in question.paths),
+    ),
+    Topic(
+        _words("read open contents content cat print file"),
+        _words("read open cat"),
+        lambda question: any("." in path or not path.islower() for path in question.paths),
+    ),
+    Topic(_words("weather rain raining sunny temperature forecast snow snowing wind"), _words("weather forecast")),
+    Topic(_words("search find google lookup"), _words("search find lookup")),
+)
+
+
+def _name_words(name: str) -> set[str]:
+    spaced = "".join(f" {c}" if c.isupper() else c if c.isalnum() else " " for c in name)
+    return {word for word in spaced.lower().split() if word not in STOP_WORDS}
+
+
+def _text_words(text: object) -> set[str]:
+    if not isinstance(text, str):
+        return set()
+    words = (word.strip(".,;:()'\"`") for word in text[:1000].lower().split())
+    return {word for word in words if word and word not in STOP_WORDS}
+
+
+def _stems(words: set[str]) -> set[str]:
+    return {stem(word) for word in words}
+
+
+def score(question: Question, tool: dict[str, Any]) -> int:
+    """Points of one tool (an OpenAI `function` object) for one question."""
+    name = str(tool.get("name", ""))
+    schema = tool.get("parameters")
+    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    required = schema.get("required", []) if isinstance(schema, dict) else []
+    if not question.numbers and any(
+        isinstance(properties.get(key), dict) and properties[key].get("type") in {"number", "integer"}
+        for key in required
+    ):
+        return 0
+
+    own_words = _name_words(name) | _text_words(tool.get("description"))
+    strong = _stems(_name_words(name))
+    weak = _stems(own_words)
+    for key, value in properties.items():
+        weak |= _stems(_name_words(str(key)))
+        if isinstance(value, dict):
+            weak |= _stems(_text_words(value.get("description")))
+            for choice in value.get("enum", ()):
+                strong |= _stems(_text_words(choice))
+
+    points = 6 if name.lower() in question.lower else 0
+    if question.lower & _TALK and not question.paths and not points:
+        return 0
+    for topic in TOPICS:
+        if (question.lower & topic.asked or topic.sign(question)) and own_words & topic.served:
+            points += 3
+    return points + 2 * len(question.stems & strong) + len(question.stems & (weak - strong))
+
+
+def fitting_tools(
+    question: Question, tools: list[dict[str, Any]], *, at_least: int = FIT
+) -> list[dict[str, Any]]:
+    """The best tool or, when two are level, both; nothing when none reaches `at_least`."""
+    scored = [(score(question, tool), tool) for tool in tools]
+    best = max((points for points, _ in scored), default=-1)
+    if best < at_least:
+        return []
+    return [tool for points, tool in scored if points == best][:2]

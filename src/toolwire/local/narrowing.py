@@ -1,0 +1,144 @@
+"""What the arguments of a call may be, bounded by the words of the question.
+
+Left alone the model copies values out of its examples or invents them. So the schema it is held to while it writes
+(llama.cpp turns it into a grammar) is made smaller: a number is one of the question's numbers, a path one of its paths,
+any other string a stretch of its words. The model still writes the call, token by token; it only cannot write a value
+the question does not offer. The tool's own schema is untouched: the call is checked against it as any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .places import AREAS, ZONES
+from .question import ARITHMETIC_WORDS, STOP_WORDS, Question
+
+MAX_CHOICES = 160
+_NOT_FOLDERS = STOP_WORDS | {
+    "file", "files", "folder", "folders", "directory", "directories", "dir", "current", "list", "show", "content",
+    "contents", "print", "ls", "display", "all", "working", "project", "inside", "there", "names", "local",
+}  # fmt: skip
+
+
+def narrow(schema: object, question: Question) -> dict[str, Any]:
+    """The schema with only the parameters the question speaks of, each bounded to what it offers."""
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+        return {"type": "object", "properties": {}}
+    properties: dict[str, Any] = schema["properties"]
+    required = [key for key in schema.get("required", ()) if key in properties]
+    optional = [
+        key for key in properties if key not in required and _mentioned(key, properties[key], question)
+    ]
+    if not required and not optional:
+        optional = [key for key in properties if _plain_type(properties[key]) == "string"][:1]
+    kept = [key for key in properties if key in required or key in optional]
+    narrowed = {key: _narrow_property(key, properties[key], question) for key in kept}
+    return {**schema, "properties": narrowed, "required": kept}
+
+
+def _mentioned(key: str, value: object, question: Question) -> bool:
+    words = {word for word in key.lower().replace("-", "_").split("_") if word not in STOP_WORDS}
+    if words & question.lower:
+        return _plain_type(value) not in {"number", "integer"} or bool(question.numbers)
+    choices = value.get("enum", ()) if isinstance(value, dict) else ()
+    return any(isinstance(choice, str) and choice.lower() in question.lower for choice in choices)
+
+
+def _plain_type(value: object) -> str:
+    """The JSON type of a property, looking through `anyOf` with null."""
+    if not isinstance(value, dict):
+        return ""
+    kinds = value.get("type")
+    if isinstance(kinds, str):
+        return kinds
+    options = [
+        option
+        for option in value.get("anyOf", ())
+        if isinstance(option, dict) and option.get("type") != "null"
+    ]
+    return _plain_type(options[0]) if len(options) == 1 else ""
+
+
+def _narrow_property(key: str, value: object, question: Question) -> object:
+    if not isinstance(value, dict) or any(word in value for word in ("const", "pattern", "format", "$ref")):
+        return value
+    if "enum" in value:
+        named = [c for c in value["enum"] if isinstance(c, str) and c.lower() in question.lower]
+        return {**value, "enum": named} if named else value
+    kind = _plain_type(value)
+    if kind in {"number", "integer"}:
+        numbers = [n for n in question.numbers if kind == "number" or isinstance(n, int)]
+        return {"type": kind, "enum": numbers} if numbers else value
+    if kind != "string":
+        return value
+    words = set(key.lower().replace("-", "_").split("_"))
+    if words & {"expression", "formula", "equation", "calculation"}:
+        return _expression(question)
+    choices = _choices(words, value, question)
+    return {"type": "string", "enum": choices} if 0 < len(choices) <= MAX_CHOICES else value
+
+
+def _choices(words: set[str], value: dict[str, Any], question: Question) -> list[str]:
+    if words & {"zone", "timezone", "tz"}:
+        return _zones(question)
+    if words & {"unit", "units"}:
+        return _units(words, question)
+    if words & {"folder", "directory", "dir"}:
+        return _folders(value, question)
+    if words & {"path", "file", "filename"} and question.paths:
+        return question.paths
+    spans = question.spans()
+    if len(spans) > MAX_CHOICES:
+        spans = question.spans(longest=3)
+    return spans
+
+
+def _expression(question: Question) -> dict[str, Any]:
+    """The arithmetic as it stands or, where it is put in words, any working with the question's own numbers."""
+    if question.arithmetic:
+        return {"type": "string", "enum": [question.arithmetic]}
+    if not question.numbers:
+        return {"type": "string"}
+    percent = "%" in question.tokens or "percent" in question.lower
+    numbers = [str(number).replace(".", "\\.") for number in question.numbers] + (["100"] if percent else [])
+    number = f"({'|'.join(numbers)})"
+    times = f"{{1,{max(len(numbers) - 1, 1)}}}"
+    return {"type": "string", "pattern": f"^{number}( [-+*/] {number}){times}$"}
+
+
+def _zones(question: Question) -> list[str]:
+    """The zones of the places named; for a place that is not in the table, that place in any area."""
+    written = [word for word in question.paths if word.split("/")[0] in AREAS]
+    if written:
+        return written
+    words = [word.lower() for word in question.words]
+    for length in (3, 2, 1):
+        joined = ("_".join(words[start : start + length]) for start in range(len(words) - length + 1))
+        known = [ZONES[name] for name in joined if name in ZONES]
+        if known:
+            return list(dict.fromkeys(known))
+    places = [place.title().replace(" ", "_") for place in question.places]
+    return [f"{area}/{place}" for place in places for area in AREAS] or ["UTC"]
+
+
+def _units(words: set[str], question: Question) -> list[str]:
+    measured, others = question.units
+    if words & {"from", "source"}:
+        return measured[:1] or others
+    if words & {"to", "target", "into"}:
+        return measured[1:] + others or measured
+    return measured + others
+
+
+def _folders(value: dict[str, Any], question: Question) -> list[str]:
+    if question.paths:
+        return question.paths
+    here = str(value.get("default", "."))
+    named = [
+        word
+        for before, word in zip(question.words, question.words[1:], strict=False)
+        if before.lower() in {"in", "of", "the", "folder", "directory", "dir", "inside", "from", "at"}
+        and word.lower() not in _NOT_FOLDERS
+        and word.lower() not in ARITHMETIC_WORDS
+    ]
+    return named or [here]

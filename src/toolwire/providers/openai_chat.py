@@ -1,0 +1,475 @@
+"""OpenAI Chat Completions, the wire that dozens of services speak, each with quirks: the decoding half.
+
+`ChatDecoder` turns SSE events into `ChunkResponse`s. It is driven by what services really send: indexes, ids, names
+and arguments missing, null, empty, repeated or whole; several calls in one delta; `finish_reason` missing, repeated
+or before the last content; usage in any chunk; errors as data, as an event, as a line of their own.
+
+What counts as the proper end: `[DONE]`, or the end of the body after a `finish_reason` that no content followed
+(many services never send `[DONE]`). Anything else is an answer that was cut.
+
+The encoding half is `openai_chat_request`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..chunks import AudioDelta, ChunkResponse, StopReason, TokenUsage, ToolCallDelta
+from ..errors import ProtocolError, ProviderError, ToolwireError
+from ..limits import DEFAULT_LIMITS, Limits
+from ..wire.sse import SseEvent
+from .tracker import Key, ToolCallTracker
+
+WIRE = "openai-chat"
+
+STOP_REASONS: dict[str, StopReason] = {
+    "stop": StopReason.STOP,
+    "stop_sequence": StopReason.STOP,
+    "end_turn": StopReason.STOP,
+    "eos": StopReason.STOP,
+    "eos_token": StopReason.STOP,
+    "complete": StopReason.STOP,
+    "tool_calls": StopReason.TOOL_CALLS,
+    "tool_call": StopReason.TOOL_CALLS,
+    "tool_use": StopReason.TOOL_CALLS,
+    "function_call": StopReason.TOOL_CALLS,
+    "length": StopReason.LENGTH,
+    "max_tokens": StopReason.LENGTH,
+    "model_length": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.LENGTH,
+    "content_filter": StopReason.CONTENT_FILTER,
+    "sensitive": StopReason.CONTENT_FILTER,
+    "safety": StopReason.CONTENT_FILTER,
+    "recitation": StopReason.CONTENT_FILTER,
+    "refusal": StopReason.REFUSAL,
+    "pause_turn": StopReason.PAUSE,
+    "error": StopReason.ERROR,
+    "network_error": StopReason.ERROR,
+    "abort": StopReason.ERROR,
+    "insufficient_system_resource": StopReason.ERROR,
+}
+"""Every word seen for `finish_reason` (compared in lower case), and what it means here."""
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: Any = None
+
+
+class _ToolCall(msgspec.Struct):
+    index: Any = None
+    id: str | None = None
+    function: _Function | None = None
+    extra_content: dict[str, Any] | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | list[Any] | None = None
+    tool_calls: list[_ToolCall] | None = None
+    reasoning_content: str | None = None
+    reasoning: Any = None
+    reasoning_details: list[Any] | None = None
+    refusal: str | None = None
+    function_call: _Function | None = None
+    audio: dict[str, Any] | None = None
+    images: list[Any] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    index: int | None = None
+    finish_reason: str | None = None
+    message: _Delta | None = None
+
+
+class _Groq(msgspec.Struct):
+    usage: dict[str, Any] | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
+    x_groq: _Groq | None = None
+
+
+_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+
+
+class _Answer:
+    """What is known of one choice."""
+
+    __slots__ = ("finish_reason", "has_delta", "open", "tracker")
+
+    def __init__(self, tracker: ToolCallTracker) -> None:
+        self.tracker = tracker
+        self.finish_reason: str | None = None
+        self.open = True
+        self.has_delta = False
+
+
+class ChatDecoder:
+    """SSE events in, `ChunkResponse`s out; one decoder for one answer.
+
+    `feed` raises a `ToolwireError` when the provider reports an error or breaks the format; chunks made from the
+    same event before the fault are in the error's `before`. After [DONE] nothing more is decoded, only counted.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = WIRE) -> None:
+        self._limits = limits
+        self._provider = provider
+        self._answers: dict[int, _Answer] = {}
+        self._done = False
+        self._events = 0
+        self._stray: list[str] = []
+        self._stray_size = 0
+        self.quirks: dict[str, int] = {}
+
+    def feed(self, event: SseEvent) -> list[ChunkResponse]:
+        """The chunks that one SSE event holds."""
+        if event.stray:
+            return self._feed_stray(event)
+        self._events += 1
+        data = event.data
+        if self._done:
+            self._count("data-after-done")
+            return []
+        try:
+            chunk = _decode_chunk(data)
+        except msgspec.MsgspecError as error:
+            return self._feed_irregular(event, error)
+        except RecursionError:
+            raise self._fault("a chunk is nested too deeply", event) from None
+        return self._feed_chunk(chunk, event)
+
+    def close(self) -> list[ChunkResponse]:
+        """The end of the body: the last chunk if the answer is complete without [DONE], else nothing."""
+        if self._done:
+            return []
+        if not self._events and self._stray:
+            return self._feed_whole_body()
+        answer = self._answers.get(0)
+        if answer is None or answer.open:
+            return []
+        return [self._end()]
+
+    def _feed_chunk(self, chunk: _Chunk, event: SseEvent) -> list[ChunkResponse]:
+        made: list[ChunkResponse] = []
+        choices = chunk.choices
+        try:
+            if choices:
+                for choice in choices:
+                    response = self._feed_choice(choice)
+                    if response is not None:
+                        made.append(response)
+            elif choices is None and chunk.error is None and chunk.usage is None:
+                self._count("chunk-without-choices")
+            if chunk.usage is not None:
+                made.append(ChunkResponse(usage=read_usage(chunk.usage)))
+            elif chunk.x_groq is not None and chunk.x_groq.usage is not None:
+                made.append(ChunkResponse(usage=read_usage(chunk.x_groq.usage)))
+            if chunk.error is not None:
+                raise self._provider_error(chunk.error)
+        except ToolwireError as error:
+            error.facts.setdefault("position", event.position)
+            error.before = made
+            raise
+        return made
+
+    def _feed_choice(self, choice: _Choice) -> ChunkResponse | None:
+        number = choice.index or 0
+        answer = self._answers.get(number)
+        if answer is None:
+            if len(self._answers) >= self._limits.calls:
+                raise self._fault("too many choices in one answer", None)
+            answer = self._answers[number] = _Answer(ToolCallTracker(self._limits, provider=self._provider))
+        delta = choice.delta
+        if delta is None:
+            # Perplexity and Writer repeat under `message` what `delta` said: it counts only where it stands alone.
+            delta = choice.message if not answer.has_delta else None
+            self._count("choice-without-delta")
+        else:
+            answer.has_delta = True
+        response = None if delta is None else self._feed_delta(delta, answer, number)
+        if response is not None:
+            answer.open = True
+        if choice.finish_reason:
+            answer.finish_reason = choice.finish_reason
+            answer.open = False
+        return response
+
+    def _feed_delta(self, delta: _Delta, answer: _Answer, number: int) -> ChunkResponse | None:
+        content = delta.content
+        if type(content) is str and content and not delta.tool_calls and self._is_plain(delta):
+            return ChunkResponse(content, choice=number)
+        reasoning, provider_data = self._reasoning(delta)
+        if isinstance(content, list):
+            content, thought = self._content_parts(content)
+            reasoning += thought
+        calls = self._calls(delta, answer.tracker)
+        audio = None
+        if delta.audio is not None:
+            audio = _read_audio(delta.audio)
+        images = [url for url in map(_image_url, delta.images or ()) if url]
+        if not (content or reasoning or calls or delta.refusal or audio or images or provider_data):
+            return None
+        return ChunkResponse(
+            content=content or "",
+            reasoning=reasoning,
+            tool_calls=calls,
+            refusal=delta.refusal or "",
+            image_urls=images,
+            audio=audio,
+            provider_data=provider_data,
+            choice=number,
+        )
+
+    @staticmethod
+    def _is_plain(delta: _Delta) -> bool:
+        return not (
+            delta.reasoning_content
+            or delta.reasoning
+            or delta.reasoning_details
+            or delta.refusal
+            or delta.function_call
+            or delta.audio
+            or delta.images
+        )
+
+    def _reasoning(self, delta: _Delta) -> tuple[str, list[dict[str, Any]]]:
+        """The reasoning text, taken once where a service sends it under two names, and what must go back."""
+        text = delta.reasoning_content or (delta.reasoning if isinstance(delta.reasoning, str) else "") or ""
+        details = [detail for detail in delta.reasoning_details or () if isinstance(detail, dict)]
+        if not text:
+            for detail in details:
+                piece = detail.get("text") or detail.get("summary")
+                if isinstance(piece, str):
+                    text += piece
+        return text, [{"wire": WIRE, "reasoning_detail": detail} for detail in details]
+
+    def _content_parts(self, parts: list[Any]) -> tuple[str, str]:
+        """Text and reasoning of content that came as a list (Mistral)."""
+        text, thought = "", ""
+        for part in parts:
+            if isinstance(part, str):
+                text += part
+                continue
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind == "text" and isinstance(part.get("text"), str):
+                text += part["text"]
+            elif kind == "thinking":
+                thinking = part.get("thinking")
+                if isinstance(thinking, list):
+                    thought += "".join(
+                        piece["text"]
+                        for piece in thinking
+                        if isinstance(piece, dict) and isinstance(piece.get("text"), str)
+                    )
+                elif isinstance(thinking, str):
+                    thought += thinking
+            else:
+                self._count(f"content-part-{str(kind)[:32]}")
+        return text, thought
+
+    def _calls(self, delta: _Delta, tracker: ToolCallTracker) -> list[ToolCallDelta]:
+        calls: list[ToolCallDelta] = []
+        for call in delta.tool_calls or ():
+            function = call.function
+            name, arguments = (None, "") if function is None else (function.name, _text(function.arguments))
+            known = tracker.delta(self._key(call.index), call.id, name, arguments, _extra(call.extra_content))
+            if known is not None:
+                calls.append(known)
+        legacy = delta.function_call
+        if legacy is not None:
+            known = tracker.delta("function_call", None, legacy.name, _text(legacy.arguments))
+            if known is not None:
+                calls.append(known)
+        return calls
+
+    def _key(self, index: Any) -> Key | None:
+        if index is None or type(index) is int:
+            return index
+        if type(index) is str and index.isascii() and index.removeprefix("-").isdigit() and len(index) < 20:
+            return int(index)
+        if type(index) is float and index.is_integer():
+            return int(index)
+        raise self._fault(f"a tool call has the index {str(index)[:40]!r}, which is no whole number", None)
+
+    def _end(self) -> ChunkResponse:
+        """The last chunk: every call of the first choice ended, and the stop reason."""
+        self._done = True
+        answer = self._answers.get(0)
+        raw = answer.finish_reason if answer is not None else None
+        reason = StopReason.STOP if raw is None else STOP_REASONS.get(raw.lower(), StopReason.UNKNOWN)
+        has_calls = answer is not None and len(answer.tracker) > 0
+        if has_calls and reason is StopReason.STOP:
+            reason = StopReason.TOOL_CALLS
+        elif reason is StopReason.TOOL_CALLS and not has_calls:
+            reason = StopReason.STOP
+        return ChunkResponse(
+            tool_calls=answer.tracker.finish() if answer is not None else [],
+            stop_reason=reason,
+            raw_stop_reason=raw,
+            is_complete=True,
+        )
+
+    def _feed_irregular(self, event: SseEvent, error: msgspec.MsgspecError) -> list[ChunkResponse]:
+        """An event that is no chunk: the end mark, an empty one, or several chunks that nobody separated."""
+        data = event.data.strip()
+        if data == "[DONE]":
+            return [self._end()]
+        if not data:
+            self._count("empty-data")
+            return []
+        if "\n" in data:
+            self._count("events-not-separated")
+            return self._feed_lines(data, event)
+        raise self._fault(f"an event is no chat chunk: {error}", event)
+
+    def _feed_lines(self, data: str, event: SseEvent) -> list[ChunkResponse]:
+        made: list[ChunkResponse] = []
+        for line in data.split("\n"):
+            if not line.strip():
+                continue
+            try:
+                made += self.feed(SseEvent(line, event.event, event.id, event.position))
+            except ToolwireError as error:
+                error.before = [*made, *error.before]
+                raise
+        return made
+
+    def _feed_stray(self, event: SseEvent) -> list[ChunkResponse]:
+        """A line that is no SSE field: an indented `data:`, an error of its own, or another kind of body."""
+        line = event.data.strip()
+        if line.startswith("data:"):
+            self._count("indented-data")
+            return self.feed(SseEvent(line[5:].lstrip(" "), event.event, event.id, event.position))
+        self._count("stray-line")
+        text = line[6:].strip() if line.startswith("error:") else line
+        words = _error_words(text) if text.startswith("{") else None
+        if words is None and line.startswith("error:"):
+            words = text
+        if words is not None and not self._done:
+            raise self._provider_error(words)
+        if not self._events:
+            self._stray_size += len(event.data)
+            if self._stray_size <= self._limits.event:
+                self._stray.append(event.data)
+        return []
+
+    def _feed_whole_body(self) -> list[ChunkResponse]:
+        """A body without a single event: an error or a whole answer as plain JSON, or something else entirely."""
+        text = "\n".join(self._stray)
+        try:
+            chunk = _decode_chunk(text)
+        except (msgspec.MsgspecError, RecursionError):
+            chunk = _Chunk()
+        start = SseEvent(text)
+        if chunk.error is not None or chunk.choices:
+            self._count("not-streamed")
+            made = self._feed_chunk(chunk, start)
+            answer = self._answers.get(0)
+            return [*made, self._end()] if answer is not None and not answer.open else made
+        words = _error_words(text)
+        if words is not None:
+            raise self._provider_error(words)
+        shown = text.lstrip()[:60]
+        raise ProtocolError(
+            f"this is no event stream: it begins with {shown!r}",
+            hint="Check that the URL or file is the streamed answer of a chat completion.",
+            provider=self._provider,
+            position=0,
+        )
+
+    def _provider_error(self, error: Any) -> ProviderError:
+        """The provider's own words as an error, with its code."""
+        code = None
+        message = error
+        if isinstance(error, dict):
+            message = error.get("message") or error.get("detail") or msgspec.json.encode(error).decode()
+            code = error.get("code") or error.get("type")
+        return ProviderError(
+            f"the provider reported an error in the stream: {str(message)[:2000]}",
+            provider=self._provider,
+            code=code,
+        )
+
+    def _fault(self, message: str, event: SseEvent | None) -> ProtocolError:
+        return ProtocolError(
+            message,
+            provider=self._provider,
+            event=self._events,
+            position=None if event is None else event.position,
+        )
+
+    def _count(self, quirk: str) -> None:
+        self.quirks[quirk] = self.quirks.get(quirk, 0) + 1
+
+
+def read_usage(usage: dict[str, Any]) -> TokenUsage:
+    """Token counts under any of the names that chat services use; what is no count is 0."""
+    details = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
+    produced = _object(usage, "completion_tokens_details") or _object(usage, "output_tokens_details")
+    read = _count_in(usage, "prompt_tokens") or _count_in(usage, "input_tokens")
+    written = _count_in(usage, "completion_tokens") or _count_in(usage, "output_tokens")
+    return TokenUsage(
+        input_tokens=read,
+        output_tokens=written,
+        cached_tokens=_count_in(details, "cached_tokens") or _count_in(usage, "prompt_cache_hit_tokens"),
+        cache_write_tokens=_count_in(details, "cache_write_tokens"),
+        reasoning_tokens=_count_in(produced, "reasoning_tokens") or _count_in(usage, "reasoning_tokens"),
+        total_tokens=_count_in(usage, "total_tokens") or read + written,
+    )
+
+
+def _object(of: dict[str, Any], name: str) -> dict[str, Any]:
+    value = of.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _count_in(of: dict[str, Any], name: str) -> int:
+    value = of.get(name)
+    return int(value) if isinstance(value, (int, float)) and 0 <= value < 2**53 else 0
+
+
+def _text(arguments: Any) -> str:
+    """Arguments as text; a service that sends an object meant its JSON."""
+    if arguments is None:
+        return ""
+    return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+
+
+def _extra(content: dict[str, Any] | None) -> dict[str, Any] | None:
+    return {"wire": WIRE, "extra_content": content} if content else None
+
+
+def _image_url(image: Any) -> str | None:
+    url = image.get("image_url") if isinstance(image, dict) else None
+    if isinstance(url, dict):
+        url = url.get("url")
+    return url if isinstance(url, str) else None
+
+
+def _read_audio(audio: dict[str, Any]) -> AudioDelta:
+    def text(name: str) -> str:
+        value = audio.get(name)
+        return value if isinstance(value, str) else ""
+
+    return AudioDelta(text("id") or None, text("data"), text("transcript"))
+
+
+def _error_words(text: str) -> Any:
+    """What an error object says, or None when `text` is no error object."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    if value.get("error") is not None:
+        return value["error"]
+    if value.get("object") == "error" or set(value) <= {"detail", "message", "code", "type", "param"}:
+        return value if value.get("message") or value.get("detail") else None
+    return None

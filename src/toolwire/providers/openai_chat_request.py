@@ -1,0 +1,267 @@
+"""OpenAI Chat Completions: the encoding half, conversation + tools → request body. Pure: a dict comes out.
+
+What goes back is what came: a call's own argument text, reasoning under the field that the service reads, the opaque
+blocks it wants returned. Every result is a message of its own with role `tool`, right after the calls; pictures that
+a tool returned follow in a user message, because a tool message holds text alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import ConfigError
+from ..messages import MediaPart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+
+if TYPE_CHECKING:
+    from ..tools.definition import ToolDefinition
+
+WIRE = "openai-chat"
+TOOL_CHOICES = ("auto", "none", "required")
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+class ChatDialect(msgspec.Struct, frozen=True, kw_only=True):
+    """How a service departs from OpenAI's own chat requests."""
+
+    reasoning_field: str | None = None
+    """Where earlier reasoning goes back: `reasoning_content`, `reasoning`, `reasoning_details`, or nowhere."""
+    max_tokens_field: str = "max_tokens"
+    """OpenAI's newer models read `max_completion_tokens` alone."""
+    stream_usage: bool = True
+    """Whether `stream_options` may be sent; some services refuse what they do not know."""
+
+
+OPENAI = ChatDialect(max_tokens_field="max_completion_tokens")
+
+
+def encode_chat_request(
+    *,
+    model: str,
+    messages: Iterable[Message],
+    tools: Iterable[ToolDefinition] = (),
+    tool_choice: str = "auto",
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+    stream: bool = True,
+    dialect: ChatDialect = OPENAI,
+) -> dict[str, Any]:
+    """The request body. `tool_choice` is `auto`, `none`, `required` or the name of a tool."""
+    body: dict[str, Any] = {"model": model, "messages": _messages(messages, dialect)}
+    offered = [_tool(tool) for tool in tools]
+    if offered:
+        body["tools"] = offered
+    if tool_choice != "auto":
+        body["tool_choice"] = _tool_choice(tool_choice, [tool["function"]["name"] for tool in offered])
+        if not offered:
+            del body["tool_choice"]
+    if max_tokens is not None:
+        body[dialect.max_tokens_field] = max_tokens
+    if temperature is not None:
+        body["temperature"] = temperature
+    if stream:
+        body["stream"] = True
+        if dialect.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+    return body
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+    }
+
+
+def _tool_choice(choice: str, names: list[str]) -> str | dict[str, Any]:
+    if choice in TOOL_CHOICES:
+        if choice == "required" and not names:
+            raise ConfigError(
+                "tool_choice 'required' needs at least one tool", hint="Give tools, or leave it out."
+            )
+        return choice
+    if choice not in names:
+        raise ConfigError(
+            f"tool_choice names {choice!r}, which is none of the tools",
+            hint=f"Use auto, none, required or one of: {', '.join(names) or '(no tools given)'}.",
+        )
+    return {"type": "function", "function": {"name": choice}}
+
+
+def _messages(messages: Iterable[Message], dialect: ChatDialect) -> list[dict[str, Any]]:
+    encoded: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "assistant":
+            encoded.append(_assistant(message, dialect))
+        elif message.role == "tool":
+            encoded += _tool_messages(message)
+        elif message.role == "user":
+            encoded.append({"role": "user", "content": _user_content(message)})
+        else:
+            encoded.append({"role": message.role, "content": message.text})
+    return encoded
+
+
+def _user_content(message: Message) -> str | list[dict[str, Any]]:
+    parts = message.parts
+    if all(isinstance(part, TextPart) for part in parts):
+        return message.text
+    content: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, TextPart):
+            content.append({"type": "text", "text": part.text})
+        elif isinstance(part, MediaPart):
+            content.append(_media(part))
+        else:
+            raise ConfigError(
+                f"a user message cannot hold a part of type {_type_of(part)!r}",
+                hint="Calls and thinking belong to assistant messages, results to tool messages.",
+            )
+    return content
+
+
+def _media(part: MediaPart) -> dict[str, Any]:
+    kind = part.media_type.split("/", 1)[0]
+    url = part.url or f"data:{part.media_type};base64,{part.data or ''}"
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": url}}
+    if part.media_type in _AUDIO_FORMATS and part.data is not None:
+        return {
+            "type": "input_audio",
+            "input_audio": {"data": part.data, "format": _AUDIO_FORMATS[part.media_type]},
+        }
+    if part.data is not None:
+        return {"type": "file", "file": {"filename": part.name or "file", "file_data": url}}
+    raise ConfigError(
+        f"chat completions take no {part.media_type} by URL",
+        hint="Give images by URL or data; audio (wav, mp3) and files as base64 data.",
+    )
+
+
+def _assistant(message: Message, dialect: ChatDialect) -> dict[str, Any]:
+    text, refusal, thinking = "", "", ""
+    calls: list[dict[str, Any]] = []
+    for part in message.parts:
+        if isinstance(part, TextPart):
+            if part.refusal:
+                refusal += part.text
+            else:
+                text += part.text
+        elif isinstance(part, ThinkingPart):
+            thinking += part.text
+        elif isinstance(part, ToolCallPart):
+            calls.append(_call(part))
+        elif isinstance(part, ToolResultPart):
+            raise ConfigError(
+                "an assistant message cannot hold a tool result",
+                hint="Put results into a message of role 'tool'.",
+            )
+    encoded: dict[str, Any] = {
+        "role": "assistant",
+        "content": text if text or not (calls or refusal) else None,
+    }
+    if refusal:
+        encoded["refusal"] = refusal
+    if calls:
+        encoded["tool_calls"] = calls
+    field = dialect.reasoning_field
+    if field == "reasoning_details":
+        details = merge_reasoning_details(
+            block["reasoning_detail"]
+            for block in message.provider_data
+            if block.get("wire") == WIRE and "reasoning_detail" in block
+        )
+        if details:
+            encoded["reasoning_details"] = details
+    elif field is not None and thinking:
+        encoded[field] = thinking
+    return encoded
+
+
+def merge_reasoning_details(details: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Reasoning blocks as they must go back: the pieces of one streamed block joined, in order.
+
+    Pieces belong together when they follow one another with the same type and index; text is joined, and of every
+    other member (id, signature, format) the last that is set counts.
+    """
+    merged: list[dict[str, Any]] = []
+    pieces: list[list[str]] = []
+    for detail in details:
+        kind, text = _detail_text(detail)
+        last = merged[-1] if merged else None
+        joins = (
+            last is not None
+            and kind != "data"
+            and last.get("type") == detail.get("type")
+            and last.get("index") == detail.get("index")
+        )
+        if last is not None and joins:
+            last.update({name: value for name, value in detail.items() if value is not None and name != kind})
+            pieces[-1].append(text)
+        else:
+            merged.append(dict(detail))
+            pieces.append([text])
+    for detail, texts in zip(merged, pieces, strict=True):
+        kind, _ = _detail_text(detail)
+        if kind in detail:
+            detail[kind] = "".join(texts)
+    return merged
+
+
+def _detail_text(detail: dict[str, Any]) -> tuple[str, str]:
+    for kind in ("text", "summary", "data"):
+        text = detail.get(kind)
+        if isinstance(text, str):
+            return kind, text
+    return "text", ""
+
+
+def _call(part: ToolCallPart) -> dict[str, Any]:
+    arguments = part.raw_arguments
+    if arguments is None:
+        arguments = msgspec.json.encode(part.arguments).decode()
+    encoded: dict[str, Any] = {
+        "id": part.id,
+        "type": "function",
+        "function": {"name": safe_name(part.name), "arguments": arguments},
+    }
+    data = part.provider_data
+    if data is not None and data.get("wire") == WIRE and "extra_content" in data:
+        encoded["extra_content"] = data["extra_content"]
+    return encoded
+
+
+def safe_name(name: str) -> str:
+    """A name that every service takes back: a model may have invented one that none allows."""
+    kept = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in name[:64])
+    return kept or "_"
+
+
+def _tool_messages(message: Message) -> list[dict[str, Any]]:
+    encoded: list[dict[str, Any]] = []
+    media: list[dict[str, Any]] = []
+    for part in message.parts:
+        if not isinstance(part, ToolResultPart):
+            raise ConfigError(
+                f"a tool message cannot hold a part of type {_type_of(part)!r}",
+                hint="A message of role 'tool' holds tool_result parts alone.",
+            )
+        text = part.content if isinstance(part.content, str) else ""
+        if not isinstance(part.content, str):
+            pictures = [_media(item) for item in part.content if isinstance(item, MediaPart)]
+            text = "".join(item.text for item in part.content if isinstance(item, TextPart))
+            if pictures:
+                text = text or "The result follows in the next message."
+                media += [{"type": "text", "text": f"Result of {part.name} ({part.id}):"}, *pictures]
+        if part.is_error and not text.lower().startswith("error"):
+            text = f"Error: {text}"
+        encoded.append({"role": "tool", "tool_call_id": part.id, "content": text})
+    if media:
+        encoded.append({"role": "user", "content": media})
+    return encoded
+
+
+def _type_of(part: Any) -> str:
+    return str(part.__struct_config__.tag)

@@ -1,0 +1,48 @@
+"""`encode_request`: one call for every wire format, from what people hold in their hands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ..errors import ConfigError
+from ..messages import Message
+from ..tools.function import as_definition
+from .wires import wire_format
+
+
+def encode_request(
+    *,
+    wire: str,
+    model: str,
+    messages: Iterable[Message | dict[str, Any]],
+    tools: Iterable[Any] = (),
+    tool_choice: str = "auto",
+    **options: Any,
+) -> dict[str, Any]:
+    """The request body for this wire, as a dict. Pure: nothing is sent.
+
+    Messages may be `Message`s or dicts of the same shape; tools whatever `@tool`, `ToolDefinition` or a
+    `{"name", "description", "parameters"}` dict gives. Further options (`max_tokens`, `temperature`, `stream`)
+    go to the format's encoder.
+    """
+    return wire_format(wire).encode(
+        model=model,
+        messages=[_message(message) for message in messages],
+        tools=[as_definition(tool) for tool in tools],
+        tool_choice=tool_choice,
+        **options,
+    )
+
+
+def _message(message: Message | dict[str, Any]) -> Message:
+    if isinstance(message, Message):
+        return message
+    try:
+        return msgspec.convert(message, Message)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"this is no message: {error}", hint='A message is {"role": "user", "content": "Hello"}.'
+        ) from None

@@ -1,0 +1,214 @@
+"""An HTTP answer that is no stream becomes one typed error, in the provider's own words and without the key.
+
+Pure, so that a transport of the user's own can raise the same errors: `refusal(request, status, headers,
+body)`. Providers repeat what they were sent, keys included, whole or half starred: everything that came from
+a header that may hold a secret is masked before it goes into an error.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+import msgspec
+
+from .errors import AuthenticationFailed, ModelNotFound, ProviderError, RateLimited
+
+if TYPE_CHECKING:
+    from .transport import HttpRequest
+
+_WORDS = 1000
+_TEXT_WORDS = 300
+_SECRET_NAMES = ("auth", "key", "token", "secret", "password", "cookie", "signature", "credential")
+_PLAIN_HEADERS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "anthropic-beta",
+        "anthropic-version",
+        "content-type",
+        "http-referer",
+        "openai-beta",
+        "referer",
+        "user-agent",
+        "x-title",
+    }
+)
+"""Headers that hold no secret and whose values are words that an error may need ("application/json")."""
+
+_NO_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model"})
+_PIECE = 8
+"""A run of this many characters of a secret is masked: a key that was cut in two must not show its half."""
+
+
+class _Said(msgspec.Struct):
+    """What a provider says about an error."""
+
+    words: str = ""
+    code: str = ""
+    type: str = ""
+    delay: str = ""
+
+
+def refusal(request: HttpRequest, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+    """The error for an answer with this status, these headers and this beginning of a body."""
+    headers = {name.lower(): value for name, value in headers.items()}
+    said = _read(body, headers)
+    words = mask(said.words, request)[:_WORDS]
+    code = mask(clean(said.code), request)[:100]
+    delay = _retry_after(headers, said.delay)
+    kind, sentence, hint = _verdict(request, status, headers, said, delay)
+    return kind(
+        f"{sentence} ({status})" + (f": {words}" if words else ""),
+        hint=hint,
+        provider=request.provider or None,
+        status=status,
+        code=code or None,
+        retry_after=delay,
+        model=(request.model or None) if kind is ModelNotFound else None,
+    )
+
+
+def clean(text: str) -> str:
+    """The text on one line, with nothing in it that a terminal would obey."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def shown_url(url: str) -> str:
+    """A URL fit to be shown: without user, password, query and fragment, where keys are."""
+    scheme, mark, rest = url.partition("?")[0].partition("#")[0].rpartition("://")
+    host, slash, path = rest.partition("/")
+    return clean(f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}")
+
+
+def mask(text: str, request: HttpRequest) -> str:
+    """The first 2,000 characters, with stars where they repeat a secret of the request or part of one."""
+    text = text[: 2 * _WORDS]
+    secrets = _secrets(request)
+    hidden = bytearray(len(text))
+    starts = ((secret, range(max(1, len(secret) - _PIECE + 1))) for secret in secrets)
+    for piece in {secret[i : i + _PIECE] for secret, indexes in starts for i in indexes}:
+        start = text.find(piece)
+        while start >= 0:
+            hidden[start : start + len(piece)] = b"\x01" * len(piece)
+            start = text.find(piece, start + 1)
+    runs = groupby(range(len(text)), hidden.__getitem__)
+    text = "".join("***" if stars else "".join(text[i] for i in run) for stars, run in runs)
+    return " ".join("***" if _is_starred(word, secrets) else word for word in text.split(" "))
+
+
+def _is_starred(word: str, secrets: set[str]) -> bool:
+    """Is this a secret in the way some providers show it, such as `sk-abc***wxyz`?"""
+    bare = word.strip(".,:;!?\"'`()[]{}<>").replace("...", "**").replace("…", "**")
+    shown = [part for part in bare.split("*") if part]
+    return "**" in bare and any(all(part in secret for part in shown) for secret in secrets)
+
+
+def _secrets(request: HttpRequest) -> set[str]:
+    found: set[str] = set()
+    for name, value in request.headers.items():
+        if name.lower() not in _PLAIN_HEADERS:
+            found |= {value, value.partition(" ")[2]}
+    with suppress(ValueError):
+        url = urlsplit(request.url)
+        found |= {value for name, value in parse_qsl(url.query) if _may_hold_secret(name)}
+        found.add(url.password or "")
+    return {secret for secret in found if len(secret) >= 4}
+
+
+def _may_hold_secret(name: str) -> bool:
+    return any(part in name.lower() for part in _SECRET_NAMES)
+
+
+def _verdict(
+    request: HttpRequest, status: int, headers: Mapping[str, str], said: _Said, delay: float | None
+) -> tuple[type[ProviderError], str, str]:
+    """Which error it is, its sentence, and what to do."""
+    who = request.provider or shown_url(urljoin(request.url, "/")).rstrip("/")
+    lower, model = said.words.lower(), request.model
+    about_model = "model" in lower or (model != "" and model.lower() in lower)
+    if {said.code, said.type} & _NO_MODEL_CODES or (status == 404 and about_model):
+        named = f' "{model}"' if model else ""
+        hint = "Check the model's name, and that the key may use it."
+        return ModelNotFound, f"{who} has no model{named}", hint
+    if status in (401, 403):
+        sent = ", ".join(name for name in request.headers if _may_hold_secret(name))
+        hint = f"Check the key for {who}, sent as {sent}." if sent else f"Set a key for {who}: none was sent."
+        return AuthenticationFailed, f"{who} refused {'the key' if status == 401 else 'access'}", hint
+    if status == 429:
+        when = "Wait before trying again" if delay is None else f"Try again in {delay:g} s"
+        return RateLimited, f"{who} asks to slow down", f"{when}; if that does not help, check the quota."
+    if 200 <= status < 300:
+        return ProviderError, f"{who} answered with a web page, not a stream", "Check the base URL."
+    if 300 <= status < 400:
+        target = _redirect_target(request, headers)
+        hint = "It was not followed, since the key would go along: set the base URL to the right address."
+        return ProviderError, f"{who} redirects" + (f" to {target}" if target else ""), hint
+    if status == 404:
+        return ProviderError, f"{who} knows no such address", f"Check the base URL: {shown_url(request.url)}"
+    if status == 407:
+        return ProviderError, "the proxy refused", "Check the user and the password in the proxy's URL."
+    if status >= 500:
+        return ProviderError, f"{who} failed", "Try again later."
+    hint = "Change the request: the same one would be refused again."
+    return ProviderError, f"{who} refused the request", hint
+
+
+def _redirect_target(request: HttpRequest, headers: Mapping[str, str]) -> str:
+    with suppress(ValueError, KeyError):
+        return mask(shown_url(urljoin(request.url, headers["location"])), request)[:_TEXT_WORDS]
+    return ""
+
+
+def _retry_after(headers: Mapping[str, str], delay: str) -> float | None:
+    """Seconds to wait: a number, an HTTP date, or Gemini's `retryDelay` ("34s")."""
+    value = headers.get("retry-after") or delay.removesuffix("s")
+    with suppress(ValueError):
+        seconds = float(value)
+        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    with suppress(ValueError, TypeError, OverflowError):
+        return max(0.0, round(parsedate_to_datetime(value).timestamp() - time.time(), 3))
+    return None
+
+
+def _read(body: bytes, headers: Mapping[str, str]) -> _Said:
+    """The provider's own words in the body, whatever shape they have; else the beginning of the text."""
+    text = body.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if "html" in headers.get("content-type", "") or text[:64].lower().startswith(("<!doctype html", "<html")):
+        return _Said("an HTML page" if text else "")
+    said = _Said()
+    with suppress(msgspec.DecodeError, RecursionError):
+        said = _find(msgspec.json.decode(text), 0)
+    said.words = clean(said.words[: 8 * _WORDS]) or clean(text[:_TEXT_WORDS])
+    said.code = said.code or headers.get("x-amzn-errortype", "").partition(":")[0]
+    return said
+
+
+def _find(value: Any, depth: int) -> _Said:
+    if isinstance(value, str):
+        return _Said(value)
+    if isinstance(value, list) and depth < 5:
+        found = [_find(item, depth + 1) for item in value[:5]] or [_Said()]
+        found[0].words = "; ".join(said.words for said in found if said.words)
+        return found[0]
+    if not isinstance(value, dict) or depth >= 5:
+        return _Said()
+    keys = ["message", "msg", "detail", "errors"]
+    keys.insert(4 if isinstance(value.get("error"), str) else 0, "error")
+    inner = (_find(value.get(key), depth + 1) for key in keys)
+    said = next((said for said in inner if said.words or said.code), _Said())
+    if isinstance(where := value.get("loc"), list):
+        said.words = f"{'.'.join(map(str, where[:8]))}: {said.words}"
+    names = [name for key in ("code", "status", "type") if isinstance(name := value.get(key), str)]
+    said.code = said.code or next(filter(None, names), "") or str(value.get("code") or "")
+    said.type = said.type or str(value.get("type") or "")
+    if isinstance(details := value.get("details"), list):
+        delays = (str(item.get("retryDelay") or "") for item in details if isinstance(item, dict))
+        said.delay = said.delay or next(filter(None, delays), "")
+    return said

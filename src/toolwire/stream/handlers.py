@@ -1,0 +1,392 @@
+"""The streaming response handlers: `ChunkResponse` in, `SegmentEvent` out, invocations at the end.
+
+Each answer is cut into segments. Text, reasoning and images follow one another within a choice; a call is a segment
+of its own that stays open, beside the others, until it ends. Ids are deterministic (law 1): a call has its provider's
+id where that is unique in the answer, everything else a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..chunks import ChunkResponse, StopReason, TokenUsage, ToolCallDelta
+from ..errors import IncompleteStream, ToolwireError
+from ..limits import DEFAULT_LIMITS, Limits
+from .arguments import ArgumentReader
+from .invocation import ArrivedCall, ToolInvocation, ToolInvocationAdapter, stop_problem
+from .segments import TOOL_SEGMENTS, EventType, SegmentEvent, SegmentType
+
+_START, _CONTENT, _END = EventType.START, EventType.CONTENT, EventType.END
+_TEXT, _REASONING, _MEDIA = SegmentType.TEXT, SegmentType.REASONING, SegmentType.MEDIA
+
+
+class StreamingResponseHandler(Protocol):
+    """What every handler does, whichever way calls are written."""
+
+    def feed(self, chunk: ChunkResponse) -> list[SegmentEvent]:
+        """The events that one chunk leads to."""
+
+    def finalize(self, error: ToolwireError | None = None) -> list[SegmentEvent]:
+        """The end of input: closes what is open; `error` says why the stream broke, if it did."""
+
+    def get_all_events(self) -> list[SegmentEvent]:
+        """Every event so far."""
+
+    def get_all_invocations(self) -> list[ToolInvocation]:
+        """The calls that may be put before the gate: none before the stream's proper end."""
+
+    def reset(self) -> None:
+        """Back to the start, for the next answer."""
+
+
+class Segment:
+    """One stretch of an answer as it was collected."""
+
+    __slots__ = ("choice", "closed", "metadata", "pieces", "segment_id", "segment_type")
+
+    def __init__(
+        self, segment_type: SegmentType, choice: int, metadata: dict[str, Any] | None = None
+    ) -> None:
+        self.segment_id = ""
+        self.segment_type = segment_type
+        self.choice = choice
+        self.metadata = metadata
+        self.pieces: list[str] = []
+        self.closed = False
+
+    @property
+    def text(self) -> str:
+        """All content joined."""
+        return "".join(self.pieces)
+
+
+class CallSegment(Segment):
+    """A call while it arrives. START is held back until the name is certainly whole, which the first argument text
+    or the end says.
+    """
+
+    __slots__ = ("arrived", "provider_data", "reader")
+
+    def __init__(self, choice: int) -> None:
+        super().__init__(SegmentType.TOOL_CALL, choice)
+        self.arrived = ArrivedCall(choice)
+        self.provider_data: dict[str, Any] | None = None
+        self.reader: ArgumentReader | None = None
+
+
+class _AnswerHandler:
+    """What all handlers share: text, reasoning and media into segments, ids, the end of the stream."""
+
+    def __init__(
+        self,
+        *,
+        segment_id_prefix: str = "",
+        keep_events: bool = True,
+        on_segment_event: Callable[[SegmentEvent], None] | None = None,
+    ) -> None:
+        self._prefix = segment_id_prefix
+        self._keep = keep_events
+        self._on_event = on_segment_event
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the start, for the next answer."""
+        self.segments: list[Segment] = []
+        self.provider_data: list[dict[str, Any]] = []
+        self.stop_reason: StopReason | None = None
+        self.raw_stop_reason: str | None = None
+        self.usage: TokenUsage | None = None
+        self.error: ToolwireError | None = None
+        self.complete = False
+        self._open: dict[int, Segment] = {}
+        self._audio: dict[int, Segment] = {}
+        self._used_ids: set[str] = set()
+        self._numbered = 0
+        self._events: list[SegmentEvent] = []
+
+    def get_all_events(self) -> list[SegmentEvent]:
+        """Every event so far."""
+        return list(self._events)
+
+    def get_all_invocations(self) -> list[ToolInvocation]:
+        """The calls that may be put before the gate, in the model's order: none before the stream's proper end."""
+        return []
+
+    @property
+    def calls(self) -> list[CallSegment]:
+        """Every call that was begun, in the model's order: by choice, then by canonical index."""
+        return []
+
+    def feed(self, chunk: ChunkResponse) -> list[SegmentEvent]:
+        """The events that one chunk leads to. After the end of the stream there are no more."""
+        events: list[SegmentEvent] = []
+        if self.complete or self.error is not None:
+            return events
+        if chunk.reasoning:
+            self._content(_REASONING, chunk.choice, chunk.reasoning, events)
+        if chunk.content:
+            self._content(_TEXT, chunk.choice, chunk.content, events)
+        if chunk.refusal:
+            self._content(_TEXT, chunk.choice, chunk.refusal, events, refusal=True)
+        if chunk.audio is not None or chunk.image_urls or chunk.audio_urls or chunk.video_urls:
+            self._media(chunk, events)
+        if chunk.provider_data and chunk.choice == 0:
+            self.provider_data += chunk.provider_data
+        if chunk.is_complete:
+            self.stop_reason = chunk.stop_reason or StopReason.STOP
+            self.raw_stop_reason = chunk.raw_stop_reason
+        if chunk.usage is not None:
+            self.usage = chunk.usage
+        if chunk.tool_calls:
+            self._calls_in(chunk, events)
+        if chunk.is_complete:
+            self.complete = True
+            self._close_segments(events, None)
+            events.append(
+                SegmentEvent(
+                    EventType.DONE,
+                    metadata=self._settle(self.stop_reason, events),
+                    stop_reason=self.stop_reason,
+                    usage=self.usage,
+                )
+            )
+        self._record(events)
+        return events
+
+    def finalize(self, error: ToolwireError | None = None) -> list[SegmentEvent]:
+        """The end of input. If the stream had not ended properly: closes what is open, then ERROR."""
+        events: list[SegmentEvent] = []
+        if self.complete or self.error is not None:
+            return events
+        if error is None:
+            error = IncompleteStream(
+                "the stream broke off before its end",
+                hint="Nothing of it was run. Ask again, or raise the time-out if the server is slow.",
+            )
+        self.error = error
+        self._close_segments(events, {"incomplete": True})
+        problems = self._settle(None, events)
+        events.append(SegmentEvent(EventType.ERROR, metadata=problems, usage=self.usage, error=error.info()))
+        self._record(events)
+        return events
+
+    def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
+        raise NotImplementedError
+
+    def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
+        raise NotImplementedError
+
+    def _record(self, events: list[SegmentEvent]) -> None:
+        if self._keep:
+            self._events += events
+        if self._on_event is not None:
+            for event in events:
+                self._on_event(event)
+
+    def _content(
+        self, kind: SegmentType, choice: int, text: str, events: list[SegmentEvent], *, refusal: bool = False
+    ) -> None:
+        segment = self._open.get(choice)
+        if (
+            segment is None
+            or segment.segment_type is not kind
+            or (segment.metadata is not None) is not refusal
+        ):
+            self._close_open(choice, events)
+            segment = Segment(kind, choice, {"refusal": True} if refusal else None)
+            self._start(segment, events)
+            self._open[choice] = segment
+        segment.pieces.append(text)
+        events.append(SegmentEvent(_CONTENT, segment.segment_id, delta=text))
+
+    def _media(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
+        for kind, urls in (
+            ("image", chunk.image_urls),
+            ("audio", chunk.audio_urls),
+            ("video", chunk.video_urls),
+        ):
+            for url in urls:
+                self._close_open(chunk.choice, events)
+                segment = Segment(_MEDIA, chunk.choice, {"media": kind})
+                self._start(segment, events)
+                segment.pieces.append(url)
+                events.append(SegmentEvent(_CONTENT, segment.segment_id, delta=url))
+                self._end(segment, events)
+        if chunk.audio is not None:
+            if chunk.audio.transcript:
+                self._content(_TEXT, chunk.choice, chunk.audio.transcript, events)
+            if chunk.audio.data:
+                audio = self._audio.get(chunk.choice)
+                if audio is None:
+                    audio = self._audio[chunk.choice] = Segment(
+                        _MEDIA, chunk.choice, {"media": "audio/base64"}
+                    )
+                    self._start(audio, events)
+                audio.pieces.append(chunk.audio.data)
+                events.append(SegmentEvent(_CONTENT, audio.segment_id, delta=chunk.audio.data))
+
+    def _start(
+        self, segment: Segment, events: list[SegmentEvent], wanted: str = "", tool: str | None = None
+    ) -> None:
+        segment.segment_id = self._unused_id(wanted)
+        self.segments.append(segment)
+        metadata = segment.metadata
+        if segment.choice:
+            metadata = {**(metadata or {}), "choice": segment.choice}
+        events.append(
+            SegmentEvent(_START, segment.segment_id, segment.segment_type, tool_name=tool, metadata=metadata)
+        )
+
+    def _end(
+        self, segment: Segment, events: list[SegmentEvent], metadata: dict[str, Any] | None = None
+    ) -> None:
+        segment.closed = True
+        events.append(SegmentEvent(_END, segment.segment_id, segment.segment_type, metadata=metadata))
+
+    def _close_open(self, choice: int, events: list[SegmentEvent]) -> None:
+        segment = self._open.pop(choice, None)
+        if segment is not None:
+            self._end(segment, events)
+
+    def _close_segments(self, events: list[SegmentEvent], metadata: dict[str, Any] | None) -> None:
+        for segment in (*self._open.values(), *self._audio.values()):
+            self._end(segment, events, metadata)
+        self._open.clear()
+        self._audio.clear()
+
+    def _unused_id(self, wanted: str) -> str:
+        while not wanted or wanted in self._used_ids:
+            wanted = f"{self._prefix}s{self._numbered}"
+            self._numbered += 1
+        self._used_ids.add(wanted)
+        return wanted
+
+
+class ApiToolCallStreamingResponseHandler(_AnswerHandler):
+    """For answers whose calls come as structured data (`api_tool_call`)."""
+
+    def __init__(
+        self,
+        adapter: ToolInvocationAdapter | None = None,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        segment_id_prefix: str = "",
+        live_arguments: bool = False,
+        keep_events: bool = True,
+        on_segment_event: Callable[[SegmentEvent], None] | None = None,
+    ) -> None:
+        self._adapter = adapter if adapter is not None else ToolInvocationAdapter(limits=limits)
+        self._limits = limits
+        self._live = live_arguments
+        super().__init__(
+            segment_id_prefix=segment_id_prefix, keep_events=keep_events, on_segment_event=on_segment_event
+        )
+
+    def reset(self) -> None:
+        """Back to the start, for the next answer."""
+        super().reset()
+        self._adapter.reset()
+        self._calls: dict[tuple[int, int], CallSegment] = {}
+        self._invocations: list[ToolInvocation] = []
+
+    @property
+    def calls(self) -> list[CallSegment]:
+        """Every call that was begun, in the model's order: by choice, then by canonical index."""
+        return [self._calls[key] for key in sorted(self._calls)]
+
+    def get_all_invocations(self) -> list[ToolInvocation]:
+        """The calls that may be put before the gate, in the model's order: none before the stream's proper end."""
+        return list(self._invocations)
+
+    def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
+        for delta in chunk.tool_calls:
+            key = (chunk.choice, delta.index)
+            call = self._calls.get(key)
+            if call is None:
+                call = self._calls[key] = CallSegment(chunk.choice)
+            if not call.closed:
+                self._take(call, delta, events)
+
+    def _take(self, call: CallSegment, delta: ToolCallDelta, events: list[SegmentEvent]) -> None:
+        arrived = call.arrived
+        if delta.call_id:
+            arrived.call_id = delta.call_id
+        if delta.name:
+            arrived.name += delta.name
+        if delta.provider_data:
+            call.provider_data = {**(call.provider_data or {}), **delta.provider_data}
+        text = delta.arguments_delta
+        if text:
+            call.pieces.append(text)
+            if call.segment_id:
+                self._argument_text(call, text, events)
+            elif arrived.name:
+                self._start_call(call, events)
+        if delta.done:
+            self._end_call(call, events, ended=True)
+
+    def _start_call(self, call: CallSegment, events: list[SegmentEvent]) -> None:
+        arrived = call.arrived
+        self._close_open(call.choice, events)
+        call.segment_type = TOOL_SEGMENTS.get(arrived.name, SegmentType.TOOL_CALL)
+        if self._live:
+            call.reader = ArgumentReader(self._limits)
+        self._start(call, events, arrived.call_id, arrived.name)
+        arrived.segment_id = call.segment_id
+        if call.pieces:
+            self._argument_text(call, call.text, events)
+
+    def _argument_text(self, call: CallSegment, text: str, events: list[SegmentEvent]) -> None:
+        fields = call.reader.feed(text) if call.reader is not None else None
+        events.append(SegmentEvent(_CONTENT, call.segment_id, delta=text, fields=fields))
+
+    def _end_call(self, call: CallSegment, events: list[SegmentEvent], *, ended: bool) -> None:
+        if not call.segment_id:
+            self._start_call(call, events)
+        arrived = call.arrived
+        arrived.raw = call.text
+        arrived.ended = ended
+        if not ended:
+            # `admit` knows why: the stream broke, or this is an alternative.
+            self._adapter.admit(arrived, self.stop_reason)
+        elif self.stop_reason is not None:
+            arrived.problem = stop_problem(self.stop_reason)
+        self._adapter.read(arrived)
+        self._end(
+            call,
+            events,
+            {"problem": arrived.problem} if arrived.problem else {"arguments": arrived.arguments},
+        )
+
+    def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
+        """Ends the calls that are still open and admits those that may run.
+
+        The result names the calls that had ended well and still may not run.
+        """
+        late: dict[str, str] = {}
+        for call in self.calls:
+            if not call.closed:
+                self._end_call(call, events, ended=False)
+            told = call.arrived.problem
+            invocation = self._adapter.admit(call.arrived, stop_reason)
+            if invocation is not None:
+                self._invocations.append(invocation)
+            elif not told:
+                late[call.segment_id] = call.arrived.problem
+        return {"problems": late} if late else None
+
+
+class PassThroughStreamingResponseHandler(_AnswerHandler):
+    """For answers without tools: calls that come all the same are counted and never run."""
+
+    def reset(self) -> None:
+        """Back to the start, for the next answer."""
+        super().reset()
+        self._ignored: set[tuple[int, int]] = set()
+
+    def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
+        self._ignored.update((chunk.choice, delta.index) for delta in chunk.tool_calls)
+
+    def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
+        return {"ignored_calls": len(self._ignored)} if self._ignored else None

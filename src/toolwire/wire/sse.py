@@ -1,0 +1,159 @@
+"""Server-sent events: the event stream interpretation of the WHATWG HTML standard, on bytes.
+
+To the letter, with one exception that real providers need: when the body ends, an event that has data but
+no blank line after it is given all the same, and counted in `quirks`. (Whether the answer was complete is for
+the provider's own end mark to say, not for the framing.) What the standard ignores can be had too: see
+`keep_stray`.
+
+Bad UTF-8 in a line that is used is a `ProtocolError`, where the standard would put U+FFFD in the text unseen.
+`toolwire.wire.lines` lists the promises about cuts, bounds and errors.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..limits import DEFAULT_LIMITS, Limits
+from .lines import HEAD, LineDecoder, decode_text, invalid_utf8
+
+_BLANK = (b"\n", b"\r\n", b"\r")
+_RETRY_DIGITS = 18  # more is no waiting time, and Python refuses to read very long numbers
+
+
+class SseEvent(msgspec.Struct, frozen=True, gc=False):
+    """One event, or with `stray` one line that is no SSE field."""
+
+    data: str
+    """The data lines joined with LF; for a stray line, all of it."""
+    event: str = "message"
+    """The event type; `message` where none was given."""
+    id: str = ""
+    """The last event id, which holds until another one comes."""
+    position: int = 0
+    """Byte offset in the stream of the first field line of the event."""
+    stray: bool = False
+    """True for a line that is no SSE field; only with `keep_stray`."""
+
+
+class SseDecoder(LineDecoder[SseEvent]):
+    """Bytes in, events out, each as soon as its blank line is certain.
+
+    With `keep_stray`, a line that is neither a comment nor one of the four fields (`error: {...}`, bare JSON,
+    HTML, a field with a blank before it) comes out at once as an event with `stray` set, because some
+    providers put their errors there. It does not touch the event that is being collected.
+    """
+
+    _line_ends = b"\r\n"
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, keep_stray: bool = False) -> None:
+        super().__init__(limits)
+        self.retry: int | None = None
+        """The last valid reconnection time, in milliseconds."""
+        self.quirks: dict[str, int] = {}
+        """How often the stream left the standard in a way that is tolerated, by name."""
+        self._keep_stray = keep_stray
+        self._plain = min(limits.line, limits.event)  # no first data line up to this length is over a bound
+        self._after_cr = False
+        self._text: str | None = None  # data of the event being collected: its first line ...
+        self._joined: bytearray | None = None  # ... or, once a second one comes, all of them
+        self._type = ""
+        self._id = ""
+        self._first = -1  # offset of the event's first field line
+
+    def _split(self, data: bytes) -> list[bytes]:
+        if not data:
+            return []
+        if self._after_cr and data[0] == 10:
+            data = data[1:]
+            self._at += 1
+        self._after_cr = data.endswith(b"\r")
+        return data.splitlines(True)  # on bytes: CR, LF and CRLF, and nothing else
+
+    def _lines(self, lines: list[bytes], at: int, frames: list[SseEvent]) -> int:
+        plain = self._plain
+        for raw in lines:
+            size = len(raw)
+            if size < 3 and raw in _BLANK:
+                text = self._text
+                if text is not None:
+                    if self._joined is not None:
+                        text = self._joined.decode()
+                        self._joined = None
+                    frames.append(SseEvent(text, self._type or "message", self._id, self._first))
+                    self._text = None
+                self._type = ""
+                self._first = -1
+            elif raw[:6] == b"data: " and size <= plain and self._text is None:
+                # Almost every line of an answer; `_line` would do the same, slower.
+                try:
+                    self._text = raw[6 : -2 if raw[-2] == 13 else -1].decode()
+                except UnicodeDecodeError as error:
+                    raise invalid_utf8(at + 6 + error.start) from None
+                if self._first < 0:
+                    self._first = at
+            else:
+                self._line(raw, at, frames)
+            at += size
+        return at
+
+    def _line(self, raw: bytes, at: int, frames: list[SseEvent]) -> None:
+        end = len(raw) - (2 if raw.endswith(b"\r\n") else 1)
+        if end > self._plain or self._text is not None:
+            self._check(end, raw[: min(end, HEAD)], at)
+        colon = raw.find(b":", 0, HEAD)
+        if colon == 0:
+            return
+        if colon < 0:
+            name, start = raw[: min(end, HEAD)], end
+        else:
+            name, start = raw[:colon], colon + 1
+            if raw[start] == 32:
+                start += 1
+        if name == b"data":
+            value = raw[start:end]
+            text = decode_text(value, at + start)
+            if self._text is None:
+                self._text = text
+            else:
+                joined = self._join()
+                joined += b"\n"
+                joined += value
+        elif name == b"event":
+            self._type = decode_text(raw[start:end], at + start)
+        elif name == b"id":
+            if raw.find(b"\0", start) < 0:
+                self._id = decode_text(raw[start:end], at + start)
+        elif name == b"retry":
+            value = raw[start:end]
+            if value.isdigit() and len(value) <= _RETRY_DIGITS:
+                self.retry = int(value)
+        else:
+            self._count("stray-line")
+            if self._keep_stray:
+                frames.append(SseEvent(decode_text(raw[:end], at), position=at, stray=True))
+            return
+        if self._first < 0:
+            self._first = at
+
+    def _join(self) -> bytearray:
+        # One buffer, not a list of lines: a flood of tiny lines would cost many times its size as objects.
+        if self._joined is None:
+            self._joined = bytearray((self._text or "").encode())
+        return self._joined
+
+    def _finish(self, frames: list[SseEvent]) -> None:
+        if self._text is not None:
+            self._count("last-event-without-blank-line")
+            self._lines([b"\n"], self.position, frames)
+
+    def _bound(self, head: bytes) -> tuple[int, str, int]:
+        limits = self._limits
+        if head == b"data" or head.startswith(b"data:"):
+            start = len(head) if head in (b"data", b"data: ") else 5
+            used = 0 if self._text is None else len(self._join()) + 1
+            if start + limits.event - used < limits.line:
+                return start + limits.event - used, "event", limits.event
+        return super()._bound(head)
+
+    def _count(self, quirk: str) -> None:
+        self.quirks[quirk] = self.quirks.get(quirk, 0) + 1
