@@ -87,17 +87,14 @@ def text_stream(events: int = 1000) -> bytes:
 
 
 def argument_text(size: int) -> str:
-    """The JSON arguments of a call that writes a file, `size` characters long, with the usual share of escapes."""
+    """The JSON arguments of a call that writes a file, about `size` characters, with the usual share of escapes."""
     choose = random.Random(2).choice
     words: list[str] = []
-    length = 0
-    while length < size:
-        word = choose(_WORDS) + choose(("\n", " ", " ", " "))
-        words.append(word)
-        length += len(dump(word)) - 2
-    content = "".join(words)
-    text = dump({"path": "notes/today.md", "overwrite": True, "content": content})
-    return dump({"path": "notes/today.md", "overwrite": True, "content": content[: len(content) - (len(text) - size)]})
+    room = size - 60
+    while room > 0:
+        words.append(choose(_WORDS) + choose(("\n", " ", " ", " ")))
+        room -= len(dump(words[-1])) - 2
+    return dump({"path": "notes/today.md", "overwrite": True, "content": "".join(words)})
 
 
 def call_payloads(arguments: str, piece: int, *, calls: int = 1) -> Iterator[str]:

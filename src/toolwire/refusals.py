@@ -42,6 +42,7 @@ _PLAIN_HEADERS = frozenset(
 )
 """Headers that hold no secret and whose values are words that an error may need ("application/json")."""
 
+_SCHEMES = frozenset({"bearer", "basic", "token"})
 _NO_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model"})
 _PIECE = 8
 """A run of this many characters of a secret is masked: a key that was cut in two must not show its half."""
@@ -107,14 +108,14 @@ def _is_starred(word: str, secrets: set[str]) -> bool:
     """Is this a secret in the way some providers show it, such as `sk-abc***wxyz`?"""
     bare = word.strip(".,:;!?\"'`()[]{}<>").replace("...", "**").replace("…", "**")
     shown = [part for part in bare.split("*") if part]
-    return "**" in bare and any(all(part in secret for part in shown) for secret in secrets)
+    return "**" in bare and shown != [] and any(all(part in secret for part in shown) for secret in secrets)
 
 
 def _secrets(request: HttpRequest) -> set[str]:
     found: set[str] = set()
     for name, value in request.headers.items():
         if name.lower() not in _PLAIN_HEADERS:
-            found |= {value, value.partition(" ")[2]}
+            found |= {word for word in value.split() if word.lower() not in _SCHEMES}
     with suppress(ValueError):
         url = urlsplit(request.url)
         found |= {value for name, value in parse_qsl(url.query) if _may_hold_secret(name)}
@@ -202,7 +203,7 @@ def _find(value: Any, depth: int) -> _Said:
     keys = ["message", "msg", "detail", "errors"]
     keys.insert(4 if isinstance(value.get("error"), str) else 0, "error")
     inner = (_find(value.get(key), depth + 1) for key in keys)
-    said = next((said for said in inner if said.words or said.code), _Said())
+    said = next((said for said in inner if said.words or said.code or said.delay), _Said())
     if isinstance(where := value.get("loc"), list):
         said.words = f"{'.'.join(map(str, where[:8]))}: {said.words}"
     names = [name for key in ("code", "status", "type") if isinstance(name := value.get(key), str)]

@@ -398,7 +398,7 @@ def _checked_url(request: HttpRequest) -> URL:
     from yarl import URL
 
     for name, value in request.headers.items():
-        if not value.isprintable():
+        if not value.isprintable() or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
             raise ConfigError(
                 f"the header {name!r} holds a line break or another character that cannot be sent",
                 hint="A key that was read from a file may end with a line break: strip it.",

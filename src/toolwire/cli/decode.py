@@ -13,8 +13,9 @@ from ..providers.wires import WIRES, wire_format
 from ..stream.pipeline import Stream
 from ..stream.segments import EventType, SegmentEvent
 from .faults import FAILED, say
-from .inputs import STANDARD_INPUT, Cut, check_files, read_pieces, read_whole, shown_name
+from .inputs import STANDARD_INPUT, Cut, check_files, read_pieces, shown_name
 from .recognise import Recording
+from .tools_file import load_tools_file
 from .visible import json_bytes
 
 if TYPE_CHECKING:
@@ -58,17 +59,6 @@ def decode(
     job = _Decoding(wire, cuts, offered, summary=summary, fields=fields, name_events=len(names) > 1)
     broken = [name for name in names if not job.decode(name)]
     return FAILED if broken else 0
-
-
-def load_tools_file(name: str) -> list[ToolDefinition]:
-    """The tools of a tools.json; the error names the file."""
-    from ..tools.definition import load_tools
-
-    data = read_whole(name)
-    try:
-        return load_tools(data)
-    except ConfigError as error:
-        raise ConfigError(f"{shown_name(name)}: {error.message}", hint=error.hint) from None
 
 
 class _Decoding:

@@ -10,9 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from cyclopts import CycloptsError
-
-from ..errors import ConfigError, ErrorInfo, ToolwireError
+from ..errors import ErrorInfo, ToolwireError
 from .visible import one_line
 
 FAILED = 1
@@ -30,38 +28,46 @@ def say(sentence: str, hint: str = "") -> None:
     if hint:
         lines += f"  {one_line(hint)}\n"
     # Output comes before the words about it, also where both go to the same place.
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
+    sys.stdout.flush()
     with suppress(OSError, ValueError):
         sys.stderr.write(lines)
         sys.stderr.flush()
 
 
-def exit_code(error: ErrorInfo) -> int:
-    """The exit code for an error that came as data."""
+def say_error(error: ErrorInfo) -> int:
+    """Says what an error holds, with the hint in the words of the command; gives the exit code."""
+    say(error.message, _command_hint(error))
     return USAGE if error.type in _USAGE_TYPES else FAILED
+
+
+def _command_hint(error: ErrorInfo) -> str:
+    """The library's hints name its arguments; here the same things are options and variables."""
+    if error.type == "TimedOut" and error.facts.get("which") == "idle":
+        return "Try again; if the server is only slow, raise --timeout."
+    if error.type == "RunLimitReached" and error.facts.get("what") == "turns":
+        return "Raise --max-turns if the task needs more."
+    if error.type == "AuthenticationFailed" and "status" not in error.facts:
+        return error.hint.replace(", or pass api_key", "").rstrip(".") + "; toolwire providers lists what is set up."
+    return error.hint
 
 
 def guarded(work: Callable[[], int]) -> int:
     """Does `work` and gives its exit code; whatever it raises becomes a sentence and a code, never a traceback."""
     try:
-        code = work()
+        try:
+            code = work()
+        except ToolwireError as error:
+            code = say_error(error.info())
         sys.stdout.flush()
         return code
-    except ToolwireError as error:
-        say(error.message, error.hint)
-        return USAGE if isinstance(error, ConfigError) else FAILED
-    except CycloptsError as error:
-        say(_usage_words(error), f"See: toolwire {_command_of(error)}--help")
-        return USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         _drop_output()
         return READER_LEFT
     except OSError as error:
-        say(f"the system refused: {error.strerror or error}", "Is there room on the disk, and is the output open?")
         _drop_output()
+        say(f"the system refused: {error.strerror or error}", "Is there room on the disk, and is the output open?")
         return FAILED
     except Exception as error:
         if os.environ.get("TOOLWIRE_DEBUG") == "1":
@@ -73,15 +79,6 @@ def guarded(work: Callable[[], int]) -> int:
             "Run it again with TOOLWIRE_DEBUG=1 in the environment and report what it prints.",
         )
         return BUG
-
-
-def _usage_words(error: CycloptsError) -> str:
-    words = str(error).strip()
-    return words[:1].lower() + words[1:]
-
-
-def _command_of(error: CycloptsError) -> str:
-    return "".join(f"{name} " for name in error.command_chain or ())
 
 
 def _drop_output() -> None:

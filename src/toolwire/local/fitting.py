@@ -2,11 +2,12 @@
 
 A model of 135 million parameters cannot decide between a tool and talk, so this decides. The rule, in full:
 
-- a tool's score is 6 if the question writes its exact name, plus 3 for each topic (`TOPICS`) that both share, plus 2
-  for each word of the tool's name or of an enum value, plus 1 for each further word of its descriptions, that is in
-  the question (words compared by stem, common words left out);
-- a tool that requires a number does not fit a question without one;
-- a question that asks for a joke, a poem or a story is talk, unless it names a file or the tool;
+- a tool's score is 6 if the question writes its exact name, plus 3 for each topic (`TOPICS`) that both share, plus 3
+  for each word of the tool's name or of an enum value that is in the question (1 for a word such as "get" or "list"
+  that says little), plus 1 for each further word of its descriptions, plus 2 if it takes a path and the question has
+  one; words are compared by stem, common words left out;
+- a tool that requires a number or a path does not fit a question without one;
+- a question that asks for a joke or a poem, or "why", "how does", "what is a", is talk unless it names a file or the tool;
 - a tool fits from 3 points up. The best one is taken, or the best two if they have the same score.
 """
 
@@ -17,10 +18,16 @@ from typing import Any
 
 import msgspec
 
-from .question import ARITHMETIC_WORDS, STOP_WORDS, Question, stem
+from .question import ARITHMETIC_WORDS, STOP_WORDS, Question, is_path_name, stem
 
 FIT = 3
-_TALK = frozenset({"joke", "poem", "story", "haiku", "riddle", "song", "limerick", "essay"})
+_TALK = frozenset({"joke", "poem", "story", "haiku", "riddle", "song", "limerick", "essay", "why"})
+_TALK_OPENINGS = (("how", "does"), ("how", "do"), ("how", "are"), ("what", "is", "a"), ("what", "is", "an"))
+_WEAK_NAME_WORDS = frozenset(
+    stem(word)
+    for word in "add call check create current do execute fetch find get go help list make new open read run set show "
+    "start stop update user write".split()
+)
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -90,14 +97,12 @@ def _stems(words: set[str]) -> set[str]:
 
 def score(question: Question, tool: dict[str, Any]) -> int:
     """Points of one tool (an OpenAI `function` object) for one question."""
-    name = str(tool.get("name", ""))
+    name = str(tool["name"])
+    named = name.lower() in question.lower
     schema = tool.get("parameters")
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
     required = schema.get("required", []) if isinstance(schema, dict) else []
-    if not question.numbers and any(
-        isinstance(properties.get(key), dict) and properties[key].get("type") in {"number", "integer"}
-        for key in required
-    ):
+    if _lacks(question, properties, required) or (_is_talk(question) and not named):
         return 0
 
     own_words = _name_words(name) | _text_words(tool.get("description"))
@@ -110,13 +115,32 @@ def score(question: Question, tool: dict[str, Any]) -> int:
             for choice in value.get("enum", ()):
                 strong |= _stems(_text_words(choice))
 
-    points = 6 if name.lower() in question.lower else 0
-    if question.lower & _TALK and not question.paths and not points:
-        return 0
+    points = 6 if named else 0
     for topic in TOPICS:
         if (question.lower & topic.asked or topic.sign(question)) and own_words & topic.served:
             points += 3
-    return points + 2 * len(question.stems & strong) + len(question.stems & (weak - strong))
+    if question.paths and any(is_path_name(key) for key in properties):
+        points += 2
+    points += sum(1 if word in _WEAK_NAME_WORDS else 3 for word in question.stems & strong)
+    return points + len(question.stems & (weak - strong))
+
+
+def _lacks(question: Question, properties: dict[str, Any], required: list[str]) -> bool:
+    """Whether a number or a path is required that the question does not have."""
+    for key in required:
+        value = properties.get(key)
+        if isinstance(value, dict) and value.get("type") in {"number", "integer"} and not question.numbers:
+            return True
+        if is_path_name(key) and not question.paths:
+            return True
+    return False
+
+
+def _is_talk(question: Question) -> bool:
+    if question.paths:
+        return False
+    words = tuple(word.lower() for word in question.words[:3])
+    return bool(question.lower & _TALK) or any(words[: len(opening)] == opening for opening in _TALK_OPENINGS)
 
 
 def fitting_tools(

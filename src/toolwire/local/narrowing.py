@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from .places import AREAS, ZONES
-from .question import ARITHMETIC_WORDS, STOP_WORDS, Question
+from .question import STOP_WORDS, Question, is_path_name
 
 MAX_CHOICES = 160
 _NOT_FOLDERS = STOP_WORDS | {
@@ -85,8 +85,10 @@ def _choices(words: set[str], value: dict[str, Any], question: Question) -> list
         return _units(words, question)
     if words & {"folder", "directory", "dir"}:
         return _folders(value, question)
-    if words & {"path", "file", "filename"} and question.paths:
+    if is_path_name("_".join(words)) and question.paths:
         return question.paths
+    if words & {"query", "search", "topic"} and question.subject:
+        return [question.subject]
     spans = question.spans()
     if len(spans) > MAX_CHOICES:
         spans = question.spans(longest=3)
@@ -139,6 +141,5 @@ def _folders(value: dict[str, Any], question: Question) -> list[str]:
         for before, word in zip(question.words, question.words[1:], strict=False)
         if before.lower() in {"in", "of", "the", "folder", "directory", "dir", "inside", "from", "at"}
         and word.lower() not in _NOT_FOLDERS
-        and word.lower() not in ARITHMETIC_WORDS
     ]
     return named or [here]

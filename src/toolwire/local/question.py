@@ -11,6 +11,8 @@ from functools import cached_property
 
 MAX_CHARACTERS = 600
 MAX_WORDS = 80
+_OPENING_QUOTES = "\"'“‘„«`"
+_CLOSING_QUOTES = "\"'”’“»`"
 _TRIM = "?!,;:\"'`()[]{}<>…“”‘’„«»"
 
 STOP_WORDS = frozenset(
@@ -85,6 +87,11 @@ def as_number(word: str) -> int | float | None:
     if dot and (left or right) and (left + right).isdigit():
         return float(digits)
     return None
+
+
+def is_path_name(parameter: str) -> bool:
+    """Whether a parameter of this name holds a file: `path`, `file_name`, `filePath`."""
+    return bool({"path", "file", "filename", "filepath"} & set(parameter.lower().replace("-", "_").split("_")))
 
 
 def stem(word: str) -> str:
@@ -206,17 +213,39 @@ class Question:
         return found
 
     def spans(self, longest: int = 6) -> list[str]:
-        """Every stretch of up to `longest` words, then every longer stretch that runs to the end."""
-        words = self.words
+        """Every stretch of up to `longest` words, then every longer one that runs to the end; a quotation is one word."""
+        words = self._quoted_words
         found: dict[str, None] = {}
         for start in range(len(words)):
             for end in range(start + 1, min(start + longest, len(words)) + 1):
                 stretch = words[start:end]
-                if stretch[0].lower() in STOP_WORDS or stretch[-1].lower() in STOP_WORDS:
-                    continue
-                found[" ".join(stretch)] = None
+                if stretch[0].lower() not in STOP_WORDS and stretch[-1].lower() not in STOP_WORDS:
+                    found[" ".join(stretch)] = None
             found[" ".join(words[start:])] = None
         return list(found)
+
+    @cached_property
+    def _quoted_words(self) -> list[str]:
+        """The words, with what stands between quotation marks joined into one."""
+        words: list[str] = []
+        quoted: list[str] = []
+        for raw in self.text.split():
+            if quoted or raw[0] in _OPENING_QUOTES:
+                quoted.append(tidy(raw))
+                if raw.rstrip(".,;:?!")[-1:] in _CLOSING_QUOTES and (len(quoted) > 1 or len(raw) > 1):
+                    words.append(" ".join(quoted))
+                    quoted = []
+            elif tidy(raw):
+                words.append(tidy(raw))
+        return words + quoted
+
+    @cached_property
+    def subject(self) -> str:
+        """What follows the first "for" or "about": what a search is for."""
+        for position, word in enumerate(self._quoted_words[:-1]):
+            if word.lower() in {"for", "about"}:
+                return " ".join(self._quoted_words[position + 1 :])
+        return ""
 
 
 def _is_path(word: str) -> bool:

@@ -46,7 +46,11 @@ _ABOUT_ITSELF = frozenset(
     "name called model tool tools help able ai bot chatbot chatgpt human robot real version made makes work "
     "introduce yourself exactly kind language llm smollm smollm2".split()
 )
-_LINKING_WORDS = "the The is are answer in of time now result files folder says: are: is: to equal It did not work:".split()
+_NOT_IN_SUBJECT = frozenset(
+    "what what's whats how many much which who when where why is are was were do does did can could would will it i me my "
+    "you your please tell show give list read open print display find convert calculate compute get now".split()
+)
+_VERBS = (" is ", " is equal to ", " are: ", " says: ")
 
 
 def shape_request(body: dict[str, Any]) -> dict[str, Any]:
@@ -167,14 +171,34 @@ def _about_grammar(tools: list[dict[str, Any]]) -> str:
 
 
 def _answer_grammar(question: Question, quote: str) -> str:
-    """GBNF: a few words of the question and some that link, the result letter by letter, a few more words, a full stop."""
-    words = dict.fromkeys([*_LINKING_WORDS, *question.words])
-    word = " | ".join(_literal(each) for each in words)
-    return (
-        f"root ::= lead? {_literal(quote)} tail? {'' if quote.endswith('.') else _literal('.')}\n"
-        f'lead ::= word " " (word " "){{0,{min(len(question.words) + 4, 14)}}}\n'
-        'tail ::= (" " word){1,4}\n'
-        f"word ::= {word}\n"
+    """GBNF for one sentence: words of the question in their order, a verb, the result letter by letter, a full stop.
+
+    For "What time is it in Tokyo?" and "14:05": `The time in Tokyo is 14:05.` The model chooses words and verb.
+    """
+    stop = "" if quote.endswith((".", "!", "?")) else _literal(".")
+    if quote.lower().startswith("error"):
+        return f"root ::= {_literal('That did not work: ')} {_literal(quote)} {stop}\n"
+    words = [word.rstrip("?!.,;:") for word in question.text.split()]
+    words = [word for word in words if word and word.lower() not in _NOT_IN_SUBJECT][:16]
+    subject = ['"The answer"', '"The result"']
+    rules = []
+    for position, word in enumerate(words):
+        literal = _literal(word)
+        following = f"rest{position + 1}" if position + 1 < len(words) else ""
+        subject += [f"{literal} {following}", f'"The " {literal} {following}']
+        skip = f' | " " {literal} {following}' if position else ""
+        if position:
+            rules.append(f'rest{position} ::= ""{skip}' + (f" | {following}" if following else ""))
+    units = " | ".join(_literal(f" {word}") for word in words if word.isalpha() and word.lower() not in STOP_WORDS)
+    tail = f"({units})?" if units and len(quote) < 30 else ""
+    verbs = " | ".join(_literal(verb) for verb in _VERBS)
+    return "\n".join(
+        [
+            f"root ::= (subject ({verbs}))? {_literal(quote)} {tail} {stop}",
+            f"subject ::= {' | '.join(subject)}",
+            *rules,
+            "",
+        ]
     )
 
 

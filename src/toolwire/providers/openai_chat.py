@@ -346,7 +346,6 @@ class ChatDecoder:
         if line.startswith("data:"):
             self._count("indented-data")
             return self.feed(SseEvent(line[5:].lstrip(" "), event.event, event.id, event.position))
-        self._count("stray-line")
         text = line[6:].strip() if line.startswith("error:") else line
         words = _error_words(text) if text.startswith("{") else None
         if words is None and line.startswith("error:"):

@@ -6,27 +6,27 @@ model gets wrong comes back as a `ConfigError` whose message tells it what to wr
 
 from __future__ import annotations
 
-import ast
 import codecs
-import math
-import operator
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePath
 
 from ..errors import ConfigError
+from .check import quote
 from .definition import ToolDefinition
+from .demo_math import calculate, convert_units
 from .function import as_definition, tool
 
 MAX_ENTRIES = 200
 MAX_CHARACTERS = 20_000
+_MAX_SCAN = 10_000
+_MAX_PATH = 1024
 
 
 def demo_tools(root: Path) -> list[ToolDefinition]:
@@ -43,19 +43,178 @@ def demo_tools(root: Path) -> list[ToolDefinition]:
         """Read a text file."""
         return read_text(root, path)
 
-    plain = [tool(risk="read")(each) for each in (current_time, calculate, convert_units)]
-    return [as_definition(each) for each in (*plain, list_files, read_file)]
+    return [as_definition(each) for each in (current_time, calculate, convert_units, list_files, read_file)]
 
 
+@tool(risk="read")
 def current_time(zone: str) -> str:
     """Tell the time in a city.
 
     Args:
         zone: City or time zone, like Tokyo
     """
+    return time_in(find_zone(zone), datetime.now(UTC))
+
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def time_in(zone: str, now: datetime) -> str:
+    """The moment `now` as clocks in an IANA zone show it."""
     from zoneinfo import ZoneInfo
 
-    return time_in(ZoneInfo(find_zone(zone)), datetime.now(UTC))
+    local = now.astimezone(ZoneInfo(zone))
+    return f"{zone}: {_DAYS[local.weekday()]} {local:%Y-%m-%d %H:%M} (UTC{local.isoformat()[-6:]})"
 
 
-def time_in(zone: tzinfo, now: datetime) -> str:
+_AREAS = ("Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
+_OTHER_CITIES = {
+    "beijing": "Asia/Shanghai",
+    "boston": "America/New_York",
+    "delhi": "Asia/Kolkata",
+    "frankfurt": "Europe/Berlin",
+    "geneva": "Europe/Zurich",
+    "houston": "America/Chicago",
+    "miami": "America/New_York",
+    "mumbai": "Asia/Kolkata",
+    "munich": "Europe/Berlin",
+    "new_delhi": "Asia/Kolkata",
+    "osaka": "Asia/Tokyo",
+    "rio_de_janeiro": "America/Sao_Paulo",
+    "san_francisco": "America/Los_Angeles",
+    "seattle": "America/Los_Angeles",
+    "washington": "America/New_York",
+}
+
+
+def find_zone(place: str) -> str:
+    """The IANA zone of a zone name or a city: "Asia/Tokyo", "tokyo", "New York", "Paris, France"."""
+    zones = _zones()
+    if not zones:
+        raise ConfigError("this machine has no time zone database; install the Python package tzdata")
+    key = "_".join(place[:_MAX_PATH].partition(",")[0].lower().split())
+    if key in zones:
+        return zones[key]
+    near = get_close_matches(key, zones, n=3) if len(key) <= 64 else []
+    names = ", ".join(dict.fromkeys(zones[each] for each in near)) or "Asia/Tokyo, Europe/Paris, America/New_York"
+    raise ConfigError(f"{quote(place)} is no known time zone or city; try one like {names}")
+
+
+@lru_cache(maxsize=1)
+def _zones() -> dict[str, str]:
+    """Zones by lower-case name and by city. Names such as Etc/GMT+2 count the wrong way round: full names only."""
+    from zoneinfo import available_timezones
+
+    names = sorted(available_timezones() - {"localtime", "Factory"}, key=lambda name: (len(name), name))
+    zones: dict[str, str] = {}
+    for name in names:
+        if name.startswith(tuple(f"{area}/" for area in _AREAS)):
+            zones.setdefault(name.rpartition("/")[2].lower(), name)
+    for city, name in _OTHER_CITIES.items():
+        if name in names:
+            zones.setdefault(city, name)
+    return zones | {name.lower(): name for name in names}
+
+
+def list_folder(root: Path, folder: str) -> str:
+    """The names in a folder inside `root`, hidden ones left out; folders end in a slash."""
+    with _beneath(root, folder) as descriptor:
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise ConfigError(f"{quote(folder)} is a file, not a folder; read it with read_file")
+        with os.scandir(descriptor) as scan:
+            found = [_entry(each) for each in islice(scan, _MAX_SCAN) if not each.name.startswith(".")]
+            more = next(scan, None) is not None
+    if not found:
+        return "The folder is empty."
+    lines = sorted(found)[:MAX_ENTRIES]
+    if len(found) > MAX_ENTRIES:
+        total = f"more than {len(found):,}" if more else f"{len(found):,}"
+        lines.append(f"[cut: {MAX_ENTRIES} of {total} names are shown]")
+    return "\n".join(lines)
+
+
+def _entry(entry: os.DirEntry[str]) -> str:
+    name = entry.name if entry.name.isprintable() else ascii(entry.name)[1:-1]
+    if entry.is_symlink():
+        return f"{name} (link)"
+    if entry.is_dir(follow_symlinks=False):
+        return f"{name}/"
+    return name if entry.is_file(follow_symlinks=False) else f"{name} (not a file)"
+
+
+def read_text(root: Path, path: str) -> str:
+    """The text of a file inside `root`, at most `MAX_CHARACTERS` of it."""
+    with _beneath(root, path) as descriptor:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise ConfigError(f"{quote(path)} is a folder; look into it with list_files")
+        data = b""
+        while len(data) <= 4 * MAX_CHARACTERS:
+            piece = os.read(descriptor, 4 * MAX_CHARACTERS + 1 - len(data))
+            if not piece:
+                break
+            data += piece
+    ended = len(data) <= 4 * MAX_CHARACTERS
+    try:
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(data, final=ended)
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        return f"This is a binary file of {status.st_size:,} bytes; it is not shown."
+    if not ended or len(text) > MAX_CHARACTERS:
+        size = f"{status.st_size:,} bytes"
+        return f"{text[:MAX_CHARACTERS]}\n[cut: the first {MAX_CHARACTERS:,} characters of {size} are shown]"
+    return text or "The file is empty."
+
+
+@contextmanager
+def _beneath(root: Path, path: str) -> Iterator[int]:
+    """A descriptor of the file or folder at `path`, which lies inside `root` whatever happens meanwhile.
+
+    Every step is opened relative to the one before, never through a link, and never anything that is not a plain file
+    or a folder: no comparison of names can be outwitted, because none is trusted.
+    """
+    if os.open not in os.supports_dir_fd:
+        raise ConfigError("files cannot be opened safely on this system; this tool does not work here")
+    try:
+        parts = _parts(root, path)
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for part in parts:
+                _require_plain(os.stat(part, dir_fd=descriptor, follow_symlinks=False), path)
+                below = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = below
+                _require_plain(os.fstat(descriptor), path)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        raise ConfigError(f"there is no {quote(path)}; see what there is with list_files") from None
+    except NotADirectoryError:
+        raise ConfigError(f"{quote(path)} leads through a file as if it were a folder") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no file name"
+        raise ConfigError(f"{quote(path)} cannot be opened: {reason}") from None
+
+
+def _require_plain(status: os.stat_result, path: str) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise ConfigError(f"{quote(path)} leads through a link; links are not followed")
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise ConfigError(f"{quote(path)} is a device, pipe or socket, not a file; it is not opened")
+
+
+def _parts(root: Path, path: str) -> tuple[str, ...]:
+    if len(path) > _MAX_PATH:
+        raise ConfigError(f"a path of {len(path):,} characters is too long")
+    pure = PurePath(path.strip())
+    if pure.is_absolute():
+        if not pure.is_relative_to(root):
+            raise ConfigError(f"{quote(path)} is outside of the folder; give a path inside it, like notes.txt")
+        pure = pure.relative_to(root)
+    if ".." in pure.parts:
+        raise ConfigError(f"{quote(path)} leads upwards; '..' is not allowed, give a path inside the folder")
+    if any(part.startswith(".") for part in pure.parts):
+        raise ConfigError(f"{quote(path)} is hidden; hidden files are not shown")
+    return pure.parts

@@ -1,0 +1,100 @@
+"""The commands and their words. A command's module is imported when that command is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from cyclopts import App
+
+from .. import __version__
+from .faults import guarded
+
+_HERE = __name__.rpartition(".")[0]
+
+
+def run_command(tokens: Sequence[str]) -> int:
+    """Runs one command line; gives the exit code. Never raises, except to leave."""
+    _settle_streams()
+    app = make_app()
+    return guarded(lambda: _code(app(tokens)))
+
+
+def make_app() -> App:
+    """The command as it stands on the command line."""
+    app = App(
+        name="toolwire",
+        help="Turns what any model says into tool calls that can be watched, approved, run and answered.",
+        version=__version__,
+        version_flags=["--version"],
+        help_format="plaintext",
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
+        result_action="return_value",
+        end_of_options_delimiter="--",
+        help_epilogue='Start here: toolwire run "What time is it in Tokyo?"',
+    )
+    app["--help"].group = "Options"
+    app["--version"].group = "Options"
+    for name, summary, example in _COMMANDS:
+        app.command(
+            f"{_HERE}.{name}:{name}",
+            name=name,
+            help=summary,
+            help_epilogue=example,
+        )
+    local = App(
+        name="local",
+        help="The embedded model: a very small one that needs no key and no server.",
+        help_epilogue="Example: toolwire local install",
+    )
+    for name, summary in _LOCAL_COMMANDS:
+        local.command(f"{_HERE}.local:{name}", name=name, help=summary)
+    app.command(local)
+    return app
+
+
+_COMMANDS = (
+    (
+        "run",
+        "Asks a model, with a few harmless tools, and shows everything as it happens.",
+        'Example: toolwire run "What is 17 * 23?" --model openai:gpt-4.1-mini',
+    ),
+    (
+        "decode",
+        "Shows what is in recorded streams: one JSON object per line.",
+        "Example: toolwire decode --summary recording.sse",
+    ),
+    (
+        "request",
+        "Prints the request body for a conversation. Nothing is sent.",
+        "Example: toolwire request --tools tools.json conversation.json",
+    ),
+    (
+        "providers",
+        "Lists the providers, and which of them are set up here.",
+        "Example: toolwire providers",
+    ),
+)
+_LOCAL_COMMANDS = (
+    ("install", "Downloads the weights (about 93 MB, once) and checks them."),
+    ("status", "Says whether the embedded model can run here."),
+    ("path", "Prints the path of the weights."),
+)
+
+
+def _code(result: Any) -> int:
+    return result if isinstance(result, int) else 0
+
+
+def _settle_streams() -> None:
+    """Standard streams that are closed or cannot take every character must not break a command half way."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

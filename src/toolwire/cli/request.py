@@ -1,0 +1,74 @@
+"""`toolwire request`: a conversation in, the request body that would be sent out."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from ..errors import ConfigError
+from ..messages import load_conversation
+from ..providers.catalog import PROVIDERS, split_model
+from ..providers.wires import wire_format
+from .inputs import STANDARD_INPUT, read_whole, shown_name
+from .tools_file import load_tools_file
+from .visible import json_bytes
+
+
+def request(
+    conversation: Annotated[str, Parameter(name="CONVERSATION")] = STANDARD_INPUT,
+    *,
+    wire: str = "openai-chat",
+    model: str = "openai",
+    tools: Annotated[str | None, Parameter(name="--tools")] = None,
+    tool_choice: str = "auto",
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+) -> int:
+    """Prints the request body for a conversation. Nothing is sent.
+
+    Parameters
+    ----------
+    conversation
+        A JSON list of messages; none, or "-", is standard input.
+    wire
+        The wire format: openai-chat.
+    model
+        provider:model, so that the body is written as that provider wants it; or any model's plain name.
+    tools
+        A JSON list of tools that the model may call.
+    tool_choice
+        auto, none, required, or the name of a tool.
+    max_tokens
+        The most that the model may write.
+    temperature
+        How freely the model chooses.
+    """
+    format_ = wire_format(wire)
+    options: dict[str, Any] = {}
+    if max_tokens is not None:
+        if max_tokens < 1:
+            raise ConfigError(f"--max-tokens {max_tokens} leaves nothing to write", hint="Give 1 or more.")
+        options["max_tokens"] = max_tokens
+    if temperature is not None:
+        if not math.isfinite(temperature) or temperature < 0:
+            raise ConfigError(f"--temperature {temperature} is no temperature", hint="Give 0 or more, such as 0.7.")
+        options["temperature"] = temperature
+    if model.partition(":")[0] in PROVIDERS:
+        provider, model = split_model(model)
+        options["dialect"] = provider.dialect
+    offered = [] if tools is None else load_tools_file(tools)
+    try:
+        messages = load_conversation(read_whole(conversation))
+    except ConfigError as error:
+        raise ConfigError(_named(conversation, error.message), hint=error.hint) from None
+    body = format_.encode(model=model, messages=messages, tools=offered, tool_choice=tool_choice, **options)
+    sys.stdout.buffer.write(json_bytes(body, indent=2) + b"\n")
+    return 0
+
+
+def _named(name: str, words: str) -> str:
+    shown = "standard input" if name == STANDARD_INPUT else shown_name(name)
+    return words if shown in words else f"{shown}: {words}"

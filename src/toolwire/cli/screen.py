@@ -1,0 +1,232 @@
+"""An agent run on a terminal, as it happens: calls while they stream, results, the answer, how it ended.
+
+Everything is written once and in order, so that it reads the same in a scroll-back, a pipe or a log. Calls that
+stream side by side are shown one after the other. All text is made visible before it is printed.
+"""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.status import Status
+
+from ..agent.events import AgentEvent, RunFinished, ToolFinished, ToolStarted, TurnStarted
+from ..chunks import StopReason
+from ..execution.executor import ToolResult
+from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent, SegmentType
+from .visible import one_line, visible
+
+FIELD_CHARACTERS = 4_000
+"""How much of one argument is shown while it streams; the rest is counted."""
+
+RESULT_LINES, RESULT_CHARACTERS = 10, 800
+"""How much of a result is shown; the model gets all of it."""
+
+_ENDS = {
+    StopReason.LENGTH: "cut by the token limit",
+    StopReason.CONTENT_FILTER: "cut by the provider's content filter",
+    StopReason.REFUSAL: "the model refused",
+    StopReason.PAUSE: "paused by the provider",
+    StopReason.ERROR: "the provider failed",
+    StopReason.UNKNOWN: "ended for an unknown reason",
+}
+
+
+class _Shown:
+    """A segment on the screen: what waits to be written while another one is in front of it."""
+
+    def __init__(self, kind: SegmentType) -> None:
+        self.kind = kind
+        self.waiting: list[tuple[str, str]] = []
+        self.ended = False
+        self.path: tuple[str | int, ...] | None = None
+        self.length = 0
+
+
+class Screen:
+    """Shows the events of one agent, run after run."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+        self._segments: dict[str, _Shown] = {}
+        self._calls = 0
+        self._column_zero = True
+        self._line_above = False
+        self._started = time.monotonic()
+
+    def header(self, *lines: str) -> None:
+        """What this is, before anything else."""
+        self._block()
+        for line in lines:
+            self._write(visible(line) + "\n", "dim")
+
+    def question(self, text: str) -> None:
+        """A question that nobody typed."""
+        self._block()
+        self._write(f"> {visible(text)}\n", "bold")
+
+    def wait(self, what: str) -> None:
+        """Something takes a moment. Shown on a terminal only, and gone with the next word."""
+        self.settle()
+        if self._console.is_terminal:
+            self._status = self._console.status(one_line(what), spinner_style="dim")
+            self._status.start()
+
+    def begin(self) -> None:
+        """A run begins."""
+        self._segments.clear()
+        self._started = time.monotonic()
+
+    def settle(self) -> None:
+        """Nothing moves any more and the cursor is at the start of a line."""
+        self._still()
+        if not self._column_zero:
+            self._write("\n")
+
+    def show(self, event: AgentEvent) -> None:
+        """One event of the run."""
+        if isinstance(event, SegmentEvent):
+            self._segment(event)
+        elif isinstance(event, TurnStarted):
+            self._calls = 0
+            self.wait("waiting for the model")
+        elif isinstance(event, ToolStarted):
+            self.wait(f"running {event.invocation.tool_name}")
+        elif isinstance(event, ToolFinished):
+            self._result(event.result)
+        elif isinstance(event, RunFinished):
+            self._finished(event)
+
+    def _segment(self, event: SegmentEvent) -> None:
+        if event.type is EventType.START and event.segment_type is not None:
+            self._segments[event.segment_id] = shown = _Shown(event.segment_type)
+            if len(self._segments) == 1:
+                self._open(shown)
+            if event.segment_type in CALL_SEGMENTS:
+                self._calls += 1
+                self._add(event.segment_id, "● ", "cyan")
+                self._add(event.segment_id, one_line(event.tool_name or "")[:100], "bold")
+            elif event.segment_type is SegmentType.MEDIA:
+                kind = (event.metadata or {}).get("media", "media")
+                self._add(event.segment_id, f"[{one_line(str(kind))}]", "dim")
+        elif event.type is EventType.CONTENT:
+            self._content(event)
+        elif event.type is EventType.END:
+            self._end(event.segment_id)
+
+    def _content(self, event: SegmentEvent) -> None:
+        shown = self._segments.get(event.segment_id)
+        if shown is None or shown.kind is SegmentType.MEDIA:
+            return
+        if shown.kind in CALL_SEGMENTS:
+            for field in event.fields or ():
+                self._field(event.segment_id, shown, field)
+        else:
+            style = "dim" if shown.kind is SegmentType.REASONING else ""
+            self._add(event.segment_id, visible(event.delta), style)
+
+    def _field(self, segment_id: str, shown: _Shown, field: FieldDelta) -> None:
+        """A piece of an argument: its name when it begins, then its text as it grows."""
+        if shown.path != field.path:
+            shown.path, shown.length = field.path, 0
+            self._add(segment_id, f"  {_spelled(field.path)} ", "dim")
+        room = FIELD_CHARACTERS - shown.length
+        shown.length += len(field.text)
+        if room > 0:
+            text = visible(field.text[:room]).replace("\n", "\n    ")
+            self._add(segment_id, text, "cyan")
+        if field.done and shown.length > FIELD_CHARACTERS:
+            self._add(segment_id, f" … {shown.length - FIELD_CHARACTERS:,} more characters", "dim")
+
+    def _add(self, segment_id: str, text: str, style: str = "") -> None:
+        """Writes now what belongs to the segment in front, later what belongs to one behind it."""
+        if segment_id == next(iter(self._segments), None):
+            self._write(text, style)
+        elif segment_id in self._segments:
+            self._segments[segment_id].waiting.append((text, style))
+
+    def _end(self, segment_id: str) -> None:
+        if segment_id in self._segments:
+            self._segments[segment_id].ended = True
+        while self._segments:
+            front = next(iter(self._segments))
+            if not self._segments[front].ended:
+                break
+            del self._segments[front]
+            self.settle()
+            behind = next(iter(self._segments.values()), None)
+            if behind is not None:
+                self._open(behind)
+                for text, style in behind.waiting:
+                    self._write(text, style)
+                behind.waiting.clear()
+
+    def _open(self, shown: _Shown) -> None:
+        """Room above a segment; calls stand together."""
+        if shown.kind in CALL_SEGMENTS and self._calls:
+            self.settle()
+        else:
+            self._block()
+
+    def _result(self, result: ToolResult) -> None:
+        self.settle()
+        name = f"{one_line(result.name)[:100]}: " if self._calls > 1 else ""
+        mark, style = ("✗", "red") if result.is_error else ("→", "green")
+        self._write(f"  {mark} ", style)
+        self._write(name, "dim")
+        text, left = _excerpt(result.content)
+        self._write(visible(text).replace("\n", "\n    "), "red" if result.is_error else "")
+        if left:
+            self._write(f"\n    … {left:,} more characters", "dim")
+        self._write(f"  {_duration(result.seconds)}\n" if result.seconds else "\n", "dim")
+
+    def _finished(self, event: RunFinished) -> None:
+        self._block()
+        facts = [f"{event.turns} turn{'' if event.turns == 1 else 's'}"]
+        if event.usage.total_tokens:
+            facts.append(f"{event.usage.input_tokens:,} tokens in, {event.usage.output_tokens:,} out")
+        facts.append(_duration(time.monotonic() - self._started))
+        if event.stop_reason in _ENDS:
+            facts.append(_ENDS[event.stop_reason])
+        self._write(" · ".join(facts) + "\n", "dim")
+
+    def _block(self) -> None:
+        """The start of a line with an empty one above it."""
+        self.settle()
+        if self._line_above:
+            self._write("\n")
+            self._line_above = False
+
+    def _write(self, text: str, style: str = "") -> None:
+        if not text:
+            return
+        self._still()
+        self._console.out(text, end="", style=style or None, highlight=False)
+        self._column_zero = text.endswith("\n")
+        self._line_above = text != "\n" or self._line_above
+
+    def _still(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def _excerpt(text: str) -> tuple[str, int]:
+    """The start of a result, and how many characters follow."""
+    text = text.rstrip()
+    shown = "\n".join(text[:RESULT_CHARACTERS].split("\n")[:RESULT_LINES])
+    return shown, len(text) - len(shown)
+
+
+def _spelled(path: tuple[str | int, ...]) -> str:
+    """`("files", 0, "name")` as `files[0].name`."""
+    spelled = ""
+    for step in path:
+        spelled += f"[{step}]" if isinstance(step, int) else f".{one_line(step)[:80]}"
+    return spelled.removeprefix(".") + ":"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
