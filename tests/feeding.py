@@ -24,9 +24,7 @@ def delta(*, finish: str | None = None, choice: int = 0, **members: Any) -> dict
     return {"choices": [{"index": choice, "delta": members, "finish_reason": finish}]}
 
 
-def call(
-    arguments: Any = "", *, index: Any = 0, id: Any = None, name: Any = None, **members: Any
-) -> dict[str, Any]:
+def call(arguments: Any = "", *, index: Any = 0, id: Any = None, name: Any = None, **members: Any) -> dict[str, Any]:
     """One entry of `delta.tool_calls`."""
     function = {"arguments": arguments} if name is None else {"name": name, "arguments": arguments}
     entry = {"index": index, "id": id, "type": "function", "function": function, **members}

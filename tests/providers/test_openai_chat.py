@@ -307,6 +307,16 @@ ERRORS: dict[str, tuple[bytes, str, str]] = {
         "ProviderError",
         "overloaded",
     ),
+    "an error over several lines after events": (
+        sse(delta(content="hi"), done=False) + b'{\n  "error": {\n    "message": "overloaded"\n  }\n}\n',
+        "ProviderError",
+        "overloaded",
+    ),
+    "stray lines after events": (
+        sse(delta(content="hi"), done=False) + b"upstream gone\n",
+        "IncompleteStream",
+        "broke off",
+    ),
     "a body that is an error of another form": (b'{"detail": "overloaded"}', "ProviderError", "overloaded"),
     "no JSON": (sse("{nonsense}"), "ProtocolError", "no chat chunk"),
     "JSON of another kind": (sse("[1]"), "ProtocolError", "no chat chunk"),

@@ -272,9 +272,7 @@ def test_names_that_a_model_invented_are_made_safe() -> None:
 
 
 def test_broken_calls_never_go_back_as_broken_json() -> None:
-    stream, _ = read(
-        whole(sse(delta(tool_calls=[call('{"x":', id="c1", name="f")]), delta(finish="tool_calls")))
-    )
+    stream, _ = read(whole(sse(delta(tool_calls=[call('{"x":', id="c1", name="f")]), delta(finish="tool_calls"))))
     (encoded,) = encode_chat_request(model="m", messages=[stream.message])["messages"]
     assert encoded["tool_calls"][0]["function"]["arguments"] == "{}"
 

@@ -281,9 +281,7 @@ def test_regression_backspace_and_form_feed() -> None:
 
 
 def test_regression_nested_keys_of_the_same_name_stay_apart() -> None:
-    text = (
-        '{"path":"a.md","content":"top","meta":{"path":"b.md","content":"in"},"l":[{"path":"c"}],"extra":1}'
-    )
+    text = '{"path":"a.md","content":"top","meta":{"path":"b.md","content":"in"},"l":[{"path":"c"}],"extra":1}'
     assert leaves_done(read_at_every_cut(text)[0]) == [
         (("path",), "a.md"),
         (("content",), "top"),

@@ -185,7 +185,5 @@ def test_pass_through_runs_nothing_and_says_what_it_ignored() -> None:
 
 def test_usage_is_the_last_that_came() -> None:
     handler = ApiToolCallStreamingResponseHandler()
-    events = feed(
-        handler, [ChunkResponse(usage=TokenUsage(1, 1)), ChunkResponse(usage=TokenUsage(2, 5)), END]
-    )
+    events = feed(handler, [ChunkResponse(usage=TokenUsage(1, 1)), ChunkResponse(usage=TokenUsage(2, 5)), END])
     assert events[-1].usage == TokenUsage(2, 5)

@@ -15,7 +15,9 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 TOOLS = ToolRegistry([ToolDefinition("get_weather", "", CITY), ToolDefinition("get_time", "", {})])
 
 
-def arrived(name: str = "get_weather", raw: str = '{"city":"Paris"}', call_id: str = "c1", choice: int = 0) -> ArrivedCall:
+def arrived(
+    name: str = "get_weather", raw: str = '{"city":"Paris"}', call_id: str = "c1", choice: int = 0
+) -> ArrivedCall:
     call = ArrivedCall(choice)
     call.segment_id = f"segment-{call_id}"
     call.call_id = call_id

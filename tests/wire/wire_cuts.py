@@ -67,9 +67,13 @@ class Refusal(NamedTuple):
 
 
 def flood(decoder: Decoder, start: bytes, more: bytes) -> Refusal:
-    """Feed 100 MB in reads of 64 KiB: which bound ends it and where, after how many bytes, at what peak of memory."""
+    """Feed 100 MB in reads of 64 KiB: which bound ends it and where, after how many bytes, at what peak of memory.
+
+    The start goes in small pieces, so that all its lines have been held.
+    """
     read = more * (READ // len(more))
-    decoder.feed(start)
+    for index in range(0, len(start), 16):
+        decoder.feed(start[index : index + 16])
     tracemalloc.start()
     try:
         for count in range(1, 100 * MIB // READ):

@@ -6,7 +6,8 @@ request → stream → invocations → approvals → execution → results → r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from typing import Any
 
 from ..approval.gate import Ask, Denial, Gate
@@ -66,6 +67,7 @@ class Agent:
         self._executor = Executor(self._gate)
         self._max_turns = max_turns
         self._turn = 0
+        self._failure: ToolwireError | None = None
 
     async def __aenter__(self) -> Agent:
         await self._connection.open()
@@ -85,16 +87,15 @@ class Agent:
 
     async def _run_to_end(self, prompt: str) -> RunFinished:
         try:
-            async for event in self.run(prompt):
-                if isinstance(event, RunFinished):
-                    return event
-                if isinstance(event, RunFailed):
-                    raise ToolwireError(event.error.message, hint=event.error.hint, **event.error.facts)
+            end = [event async for event in self.run(prompt)][-1]
         finally:
             await self.close()
-        raise AssertionError("a run ends with RunFinished or RunFailed")
+        if isinstance(end, RunFailed) and self._failure is not None:
+            raise self._failure
+        assert isinstance(end, RunFinished), "a run ends with RunFinished or RunFailed"
+        return end
 
-    async def run(self, prompt: str) -> AsyncIterator[AgentEvent]:
+    async def run(self, prompt: str) -> AsyncGenerator[AgentEvent, None]:
         """Everything that happens until the model has ended its turn; the last event says how it ended."""
         first = self._turn + 1
         self.messages.append(user(prompt))
@@ -113,8 +114,9 @@ class Agent:
                     segment_id_prefix=f"t{self._turn}-",
                     live_arguments=True,
                 )
-                async for segment_event in self._ask_model(stream):
-                    yield segment_event
+                async with aclosing(self._ask_model(stream)) as segment_events:
+                    async for segment_event in segment_events:
+                        yield segment_event
                 usage = _sum(usage, stream.usage)
                 if stream.error is not None:
                     raise stream.error
@@ -122,13 +124,12 @@ class Agent:
                 answer = stream.message
                 if not answer.tool_calls:
                     self.messages.append(answer)
-                    yield RunFinished(
-                        answer.text, stream.stop_reason or StopReason.STOP, self._turn - first + 1, usage
-                    )
+                    yield RunFinished(answer.text, stream.stop_reason or StopReason.STOP, self._turn - first + 1, usage)
                     return
 
-                async for event in self._answer_calls(answer, stream):
-                    yield event
+                async with aclosing(self._answer_calls(answer, stream)) as call_events:
+                    async for event in call_events:
+                        yield event
                 failed_turns = 0 if stream.invocations else failed_turns + 1
                 if failed_turns >= MAX_FAILED_TURNS:
                     raise RunLimitReached(
@@ -144,27 +145,26 @@ class Agent:
                 limit=self._max_turns,
             )
         except ToolwireError as error:
+            self._failure = error
             yield RunFailed(error.info(), self._turn - first + 1)
 
-    async def _ask_model(self, stream: Stream) -> AsyncIterator[SegmentEvent]:
+    async def _ask_model(self, stream: Stream) -> AsyncGenerator[SegmentEvent, None]:
         """Sends the conversation and gives the events of the answer; afterwards `stream` knows how it ended."""
         request = self._connection.request(messages=self.messages, tools=list(self._tools))
-        body = self._transport.stream(request)
         try:
-            async for data in body:
-                for event in stream.feed(data):
-                    yield event
-                if stream.complete or stream.error is not None:
-                    break
+            async with aclosing(self._transport.stream(request)) as body:
+                async for data in body:
+                    for event in stream.feed(data):
+                        yield event
+                    if stream.complete or stream.error is not None:
+                        break
             for event in stream.close():
                 yield event
         except ToolwireError as error:
             for event in stream.fail(error):
                 yield event
-        finally:
-            await body.aclose()
 
-    async def _answer_calls(self, answer: Message, stream: Stream) -> AsyncIterator[AgentEvent]:
+    async def _answer_calls(self, answer: Message, stream: Stream) -> AsyncGenerator[AgentEvent, None]:
         """Runs what may run and appends the answer with one result for each of its calls, in their order.
 
         Also when it is cancelled in between: the history never holds a call without a result.
@@ -180,20 +180,20 @@ class Agent:
                     results[call.id] = result
                     yield ToolFinished(self._turn, result)
                     continue
-                async for event in self._run_call(invocation):
-                    if isinstance(event, ToolFinished):
-                        results[call.id] = event.result
-                    yield event
+                async with aclosing(self._run_call(invocation)) as events:
+                    async for event in events:
+                        if isinstance(event, ToolFinished):
+                            results[call.id] = event.result
+                        yield event
         finally:
             self.messages.append(answer)
             self.messages.append(
                 tool_results(
-                    results.get(call.id, _not_run(call, "cancelled before it ran")).part()
-                    for call in answer.tool_calls
+                    results.get(call.id, _not_run(call, "cancelled before it ran")).part() for call in answer.tool_calls
                 )
             )
 
-    async def _run_call(self, invocation: ToolInvocation) -> AsyncIterator[AgentEvent]:
+    async def _run_call(self, invocation: ToolInvocation) -> AsyncGenerator[AgentEvent, None]:
         tool = self._tools.get(invocation.tool_name)
         assert tool is not None, "only calls of known tools become invocations"
         if self._gate.needs_asking(tool):

@@ -5,21 +5,33 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from .. import __version__
-from .faults import guarded
+from .faults import USAGE, guarded, say
+from .inputs import STANDARD_INPUT
 
 _HERE = __name__.rpartition(".")[0]
 
 
 def run_command(tokens: Sequence[str]) -> int:
-    """Runs one command line; gives the exit code. Never raises, except to leave."""
+    """Runs one command line; gives the exit code. Whatever goes wrong is a sentence on standard error."""
     _settle_streams()
-    app = make_app()
-    return guarded(lambda: _code(app(tokens)))
+    return guarded(lambda: _dispatch([STANDARD_INPUT if token == "-" else token for token in tokens]))
+
+
+def _dispatch(tokens: Sequence[str]) -> int:
+    try:
+        result: Any = make_app()(tokens)
+    except CycloptsError as error:
+        words = str(error).strip()
+        command = "".join(f"{name} " for name in error.command_chain or ())
+        say(words[:1].lower() + words[1:], f"See: toolwire {command}--help")
+        return USAGE
+    return result if isinstance(result, int) else 0
 
 
 def make_app() -> App:
@@ -30,6 +42,7 @@ def make_app() -> App:
         version=__version__,
         version_flags=["--version"],
         help_format="plaintext",
+        group_parameters="Options",
         print_error=False,
         exit_on_error=False,
         suppress_keyboard_interrupt=False,
@@ -39,17 +52,20 @@ def make_app() -> App:
     )
     app["--help"].group = "Options"
     app["--version"].group = "Options"
-    for name, summary, example in _COMMANDS:
+    for place, (name, summary, usage, example) in enumerate(_COMMANDS):
         app.command(
             f"{_HERE}.{name}:{name}",
             name=name,
             help=summary,
-            help_epilogue=example,
+            usage=f"Usage: toolwire {name} {usage}".rstrip(),
+            help_epilogue=f"Example: toolwire {name} {example}".rstrip(),
+            sort_key=place,
         )
     local = App(
         name="local",
         help="The embedded model: a very small one that needs no key and no server.",
         help_epilogue="Example: toolwire local install",
+        sort_key=len(_COMMANDS),
     )
     for name, summary in _LOCAL_COMMANDS:
         local.command(f"{_HERE}.local:{name}", name=name, help=summary)
@@ -60,24 +76,23 @@ def make_app() -> App:
 _COMMANDS = (
     (
         "run",
-        "Asks a model, with a few harmless tools, and shows everything as it happens.",
-        'Example: toolwire run "What is 17 * 23?" --model openai:gpt-4.1-mini',
+        "Asks a model that has a few harmless tools, and shows everything as it happens.",
+        "[OPTIONS] [QUESTION]",
+        '"What is 17 * 23?" --model openai:gpt-4.1-mini',
     ),
     (
         "decode",
-        "Shows what is in recorded streams: one JSON object per line.",
-        "Example: toolwire decode --summary recording.sse",
+        "Shows what is in recorded streams, one JSON object per line.",
+        "[OPTIONS] [FILE...]",
+        "--summary recording.sse",
     ),
     (
         "request",
         "Prints the request body for a conversation. Nothing is sent.",
-        "Example: toolwire request --tools tools.json conversation.json",
+        "[OPTIONS] [CONVERSATION]",
+        "--tools tools.json conversation.json",
     ),
-    (
-        "providers",
-        "Lists the providers, and which of them are set up here.",
-        "Example: toolwire providers",
-    ),
+    ("providers", "Lists the providers, and which of them are set up here.", "", ""),
 )
 _LOCAL_COMMANDS = (
     ("install", "Downloads the weights (about 93 MB, once) and checks them."),
@@ -86,15 +101,11 @@ _LOCAL_COMMANDS = (
 )
 
 
-def _code(result: Any) -> int:
-    return result if isinstance(result, int) else 0
-
-
 def _settle_streams() -> None:
     """Standard streams that are closed or cannot take every character must not break a command half way."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
-        elif name != "stdin" and hasattr(stream, "reconfigure"):
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -13,7 +13,7 @@ from ..providers.wires import WIRES, wire_format
 from ..stream.pipeline import Stream
 from ..stream.segments import EventType, SegmentEvent
 from .faults import FAILED, say
-from .inputs import STANDARD_INPUT, Cut, check_files, read_pieces, shown_name
+from .inputs import STANDARD_INPUT, Cut, as_text, check_files, read_pieces
 from .recognise import Recording
 from .tools_file import load_tools_file
 from .visible import json_bytes
@@ -23,35 +23,33 @@ if TYPE_CHECKING:
 
 
 def decode(
-    *files: Annotated[str, Parameter(name="FILE", allow_leading_hyphen=False)],
-    wire: str = "auto",
-    summary: Annotated[bool, Parameter(negative="")] = False,
-    cut: str | None = None,
-    tools: Annotated[str | None, Parameter(name="--tools")] = None,
-    fields: Annotated[bool, Parameter(negative="")] = False,
+    *files: Annotated[str, Parameter(name="FILE")],
+    wire: Annotated[str, Parameter(metavar="WIRE")] = "auto",
+    summary: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    cut: Annotated[str | None, Parameter(metavar="CUT")] = None,
+    tools: Annotated[str | None, Parameter(metavar="TOOLS.JSON")] = None,
+    fields: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
-    """Shows what is in recorded streams: one JSON object per line.
-
-    Exit code 0 if every stream is complete, 1 if one was cut or failed.
+    """Shows what is in recorded streams, one JSON object per line.
 
     Parameters
     ----------
     files
         Recorded bodies of streamed answers; none, or "-", is standard input.
     wire
-        The wire format: auto, openai-chat.
+        The wire format: auto or openai-chat.
     summary
-        One object a file (text, reasoning, calls, how it ended) instead of the events.
+        One object a file: text, reasoning, calls, how it ended.
     cut
-        Feed the bytes cut: every N bytes (7), or at random from a seed (random:1). It makes no difference to what
-        comes out; this is how to see it.
+        Feed the bytes cut, every N (7) or at random (random:SEED). The result is the same.
     tools
-        A JSON list of tools: calls are then checked against their names and schemas.
+        Check calls against these tools.
     fields
-        Add the decoded text of each argument while it arrives.
+        Show arguments decoded while they arrive.
     """
     names = list(files) or [STANDARD_INPUT]
-    cuts = Cut(cut)
+    cuts = Cut(None if cut is None else as_text(cut))
+    wire = as_text(wire)
     if wire != "auto" and wire not in WIRES:
         raise ConfigError(f"there is no wire format {wire!r}", hint=f"Known: auto, {', '.join(WIRES)}.")
     offered = None if tools is None else load_tools_file(tools)
@@ -84,7 +82,7 @@ class _Decoding:
 
     def decode(self, name: str) -> bool:
         """Prints what is in one file; False, and a sentence, if it is no complete stream."""
-        shown = shown_name(name)
+        shown = as_text(name)
         stream, failure = self._feed(name, shown)
         if self._summary:
             found = stream.summary()

@@ -20,12 +20,13 @@ READ = 64 * KIB
 SMALL = 64 * MIB
 """What a file that is read whole may hold: a conversation with pictures in it, and not a disk image."""
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT = "\0-"
+"""What `-` on the command line becomes: no file can have this name, and no option parser takes it for an option."""
 
 
-def shown_name(name: str) -> str:
-    """A file's name as text, also when its bytes are none."""
-    return os.fsencode(name).decode("utf-8", "replace")
+def as_text(argument: str) -> str:
+    """What was written on the command line as text that can be sent and printed, also when its bytes are none."""
+    return os.fsencode(argument).decode("utf-8", "replace").removeprefix("\0")
 
 
 def check_files(names: Iterable[str]) -> None:
@@ -39,8 +40,8 @@ def check_files(names: Iterable[str]) -> None:
             raise _unreadable(name, error) from None
         if is_folder:
             raise ConfigError(
-                f"{shown_name(name)} is a directory, not a file",
-                hint=f"Name the files in it: {shown_name(name).rstrip('/')}/*",
+                f"{as_text(name)} is a directory, not a file",
+                hint=f"Name the files in it: {as_text(name).rstrip('/')}/*",
             )
         if not os.access(name, os.R_OK):
             raise _unreadable(name, PermissionError(13, "Permission denied"))
@@ -70,9 +71,7 @@ def read_whole(name: str) -> bytes:
         pieces.append(data)
         size += len(data)
         if size > SMALL:
-            raise ConfigError(
-                f"{shown_name(name)} holds more than {SMALL // MIB} MiB", hint="Is it the right file?"
-            )
+            raise ConfigError(f"{as_text(name)} holds more than {SMALL // MIB} MiB", hint="Is it the right file?")
     return b"".join(pieces)
 
 
@@ -86,7 +85,7 @@ def _standard_input() -> int:
 
 
 def _unreadable(name: str, error: OSError | ValueError) -> ConfigError:
-    shown = shown_name(name)
+    shown = as_text(name)
     if isinstance(error, FileNotFoundError):
         return ConfigError(f"there is no file {shown}", hint="Check the name and the folder you are in.")
     words = (error.strerror if isinstance(error, OSError) else None) or str(error)

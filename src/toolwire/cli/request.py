@@ -12,20 +12,21 @@ from ..errors import ConfigError
 from ..messages import load_conversation
 from ..providers.catalog import PROVIDERS, split_model
 from ..providers.wires import wire_format
-from .inputs import STANDARD_INPUT, read_whole, shown_name
+from .inputs import STANDARD_INPUT, as_text, read_whole
 from .tools_file import load_tools_file
 from .visible import json_bytes
 
 
 def request(
-    conversation: Annotated[str, Parameter(name="CONVERSATION")] = STANDARD_INPUT,
+    conversation: Annotated[str, Parameter(name="CONVERSATION", show_default=False)] = STANDARD_INPUT,
+    /,
     *,
-    wire: str = "openai-chat",
-    model: str = "openai",
-    tools: Annotated[str | None, Parameter(name="--tools")] = None,
-    tool_choice: str = "auto",
-    max_tokens: int | None = None,
-    temperature: float | None = None,
+    wire: Annotated[str, Parameter(metavar="WIRE")] = "openai-chat",
+    model: Annotated[str, Parameter(metavar="MODEL")] = "openai",
+    tools: Annotated[str | None, Parameter(metavar="TOOLS.JSON")] = None,
+    tool_choice: Annotated[str, Parameter(metavar="CHOICE")] = "auto",
+    max_tokens: Annotated[int | None, Parameter(metavar="N")] = None,
+    temperature: Annotated[float | None, Parameter(metavar="T")] = None,
 ) -> int:
     """Prints the request body for a conversation. Nothing is sent.
 
@@ -36,7 +37,7 @@ def request(
     wire
         The wire format: openai-chat.
     model
-        provider:model, so that the body is written as that provider wants it; or any model's plain name.
+        provider:model for a body as that provider wants it, or a plain name.
     tools
         A JSON list of tools that the model may call.
     tool_choice
@@ -46,7 +47,8 @@ def request(
     temperature
         How freely the model chooses.
     """
-    format_ = wire_format(wire)
+    format_ = wire_format(as_text(wire))
+    model, tool_choice = as_text(model), as_text(tool_choice)
     options: dict[str, Any] = {}
     if max_tokens is not None:
         if max_tokens < 1:
@@ -70,5 +72,5 @@ def request(
 
 
 def _named(name: str, words: str) -> str:
-    shown = "standard input" if name == STANDARD_INPUT else shown_name(name)
+    shown = "standard input" if name == STANDARD_INPUT else as_text(name)
     return words if shown in words else f"{shown}: {words}"

@@ -137,8 +137,10 @@ class Screen:
         if room > 0:
             text = visible(field.text[:room]).replace("\n", "\n    ")
             self._add(segment_id, text, "cyan")
-        if field.done and shown.length > FIELD_CHARACTERS:
-            self._add(segment_id, f" … {shown.length - FIELD_CHARACTERS:,} more characters", "dim")
+        if field.done:
+            shown.path = None
+            if shown.length > FIELD_CHARACTERS:
+                self._add(segment_id, f" … {shown.length - FIELD_CHARACTERS:,} more characters", "dim")
 
     def _add(self, segment_id: str, text: str, style: str = "") -> None:
         """Writes now what belongs to the segment in front, later what belongs to one behind it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
-from .inputs import read_whole, shown_name
+from .inputs import as_text, read_whole
 
 if TYPE_CHECKING:
     from ..tools.definition import ToolDefinition
@@ -22,5 +22,5 @@ def load_tools_file(name: str) -> list[ToolDefinition]:
             # Schemas are compiled at their first use: here, so that a wrong one is told before any stream is read.
             tool.problem({})
     except ConfigError as error:
-        raise ConfigError(f"{shown_name(name)}: {error.message}", hint=error.hint) from None
+        raise ConfigError(f"{as_text(name)}: {error.message}", hint=error.hint) from None
     return tools

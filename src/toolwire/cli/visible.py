@@ -17,11 +17,7 @@ _BLANK_LETTERS = frozenset({0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFF
 
 
 def _is_hidden(code: int) -> bool:
-    return (
-        unicodedata.category(chr(code)) in _SHOWN_CATEGORIES
-        or code in _BLANK_LETTERS
-        or 0xE0100 <= code <= 0xE01EF
-    )
+    return unicodedata.category(chr(code)) in _SHOWN_CATEGORIES or code in _BLANK_LETTERS or 0xE0100 <= code <= 0xE01EF
 
 
 class _Pictures(dict[int, str]):

@@ -73,9 +73,7 @@ class Executor:
                 content, is_error = "Error: TimeoutError", True
         except BaseException as error:
             content, is_error = f"Error: {_error_words(error)}", True
-        return ToolResult(
-            invocation.id, tool.name, bounded(content), is_error, round(time.monotonic() - started, 4)
-        )
+        return ToolResult(invocation.id, tool.name, bounded(content), is_error, round(time.monotonic() - started, 4))
 
 
 async def _call(call: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> Any:
@@ -113,7 +111,7 @@ async def _in_daemon_thread(work: Callable[[], Any]) -> Any:
 
 def result_text(value: Any) -> str:
     """What a tool returned, as text for a model."""
-    if value is None:
+    if value is None or value == "":
         return "Done; there is no output."
     if isinstance(value, str):
         text = value
@@ -142,7 +140,5 @@ def _plain(value: Any) -> Any:
 def _error_words(error: BaseException) -> str:
     words = str(error)
     return (
-        words
-        if words and isinstance(error, (ValueError, LookupError, OSError))
-        else f"{type(error).__name__}: {words}"
+        words if words and isinstance(error, (ValueError, LookupError, OSError)) else f"{type(error).__name__}: {words}"
     )

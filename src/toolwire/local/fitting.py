@@ -143,9 +143,7 @@ def _is_talk(question: Question) -> bool:
     return bool(question.lower & _TALK) or any(words[: len(opening)] == opening for opening in _TALK_OPENINGS)
 
 
-def fitting_tools(
-    question: Question, tools: list[dict[str, Any]], *, at_least: int = FIT
-) -> list[dict[str, Any]]:
+def fitting_tools(question: Question, tools: list[dict[str, Any]], *, at_least: int = FIT) -> list[dict[str, Any]]:
     """The best tool or, when two are level, both; nothing when none reaches `at_least`."""
     scored = [(score(question, tool), tool) for tool in tools]
     best = max((points for points, _ in scored), default=-1)

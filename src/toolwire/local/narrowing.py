@@ -26,9 +26,7 @@ def narrow(schema: object, question: Question) -> dict[str, Any]:
         return {"type": "object", "properties": {}}
     properties: dict[str, Any] = schema["properties"]
     required = [key for key in schema.get("required", ()) if key in properties]
-    optional = [
-        key for key in properties if key not in required and _mentioned(key, properties[key], question)
-    ]
+    optional = [key for key in properties if key not in required and _mentioned(key, properties[key], question)]
     if not required and not optional:
         optional = [key for key in properties if _plain_type(properties[key]) == "string"][:1]
     kept = [key for key in properties if key in required or key in optional]
@@ -51,11 +49,7 @@ def _plain_type(value: object) -> str:
     kinds = value.get("type")
     if isinstance(kinds, str):
         return kinds
-    options = [
-        option
-        for option in value.get("anyOf", ())
-        if isinstance(option, dict) and option.get("type") != "null"
-    ]
+    options = [option for option in value.get("anyOf", ()) if isinstance(option, dict) and option.get("type") != "null"]
     return _plain_type(options[0]) if len(options) == 1 else ""
 
 

@@ -62,9 +62,7 @@ _AMBIGUOUS_UNITS = frozenset(
 )
 _FILLER_UNITS = frozenset({"degree", "degrees"})
 
-_BARE_FILES = frozenset(
-    {"readme", "license", "licence", "makefile", "dockerfile", "changelog", "todo", "notice"}
-)
+_BARE_FILES = frozenset({"readme", "license", "licence", "makefile", "dockerfile", "changelog", "todo", "notice"})
 
 
 def tidy(word: str) -> str:

@@ -135,7 +135,9 @@ def _answer(messages: list[dict[str, Any]], question: Question, limit: int) -> d
     }
 
 
-def _plain(messages: list[dict[str, Any]], tools: list[dict[str, Any]], question: Question, limit: int) -> dict[str, Any]:
+def _plain(
+    messages: list[dict[str, Any]], tools: list[dict[str, Any]], question: Question, limit: int
+) -> dict[str, Any]:
     shaped = [{"role": "system", "content": SYSTEM}]
     for asked, answer in _TALK:
         shaped += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
@@ -153,7 +155,7 @@ def _plain(messages: list[dict[str, Any]], tools: list[dict[str, Any]], question
 
 
 def _is_about_itself(question: Question) -> bool:
-    """"Who are you?", "What can you do?": the word "you" and nothing else that carries meaning."""
+    """ "Who are you?", "What can you do?": the word "you" and nothing else that carries meaning."""
     if not question.lower & {"you", "your", "yourself", "you're"}:
         return False
     return all(word in STOP_WORDS or word in _ABOUT_ITSELF or word.startswith("you") for word in question.lower)
@@ -167,7 +169,7 @@ def _about_grammar(tools: list[dict[str, Any]]) -> str:
         f"I can call these tools: {names}." if names else "I have no tools here.",
         "I know little and make mistakes, so check what I say.",
     ]
-    return f'root ::= {_literal(" ".join(sentences[:2]))} ({_literal(" " + sentences[2])})?\n'
+    return f"root ::= {_literal(' '.join(sentences[:2]))} ({_literal(' ' + sentences[2])})?\n"
 
 
 def _answer_grammar(question: Question, quote: str) -> str:
@@ -203,13 +205,7 @@ def _answer_grammar(question: Question, quote: str) -> str:
 
 
 def _literal(text: str) -> str:
-    escaped = (
-        text.replace("\\", "\\\\")
-        .replace('"', '\\"')
-        .replace("\n", "\\n")
-        .replace("\r", "")
-        .replace("\t", "\\t")
-    )
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "").replace("\t", "\\t")
     return f'"{escaped}"'
 
 

@@ -101,9 +101,7 @@ PROVIDERS: dict[str, Provider] = {
         ),
         Provider(name="lmstudio", title="LM Studio", base_url="http://127.0.0.1:1234/v1", is_local=True),
         Provider(name="vllm", title="vLLM", base_url="http://127.0.0.1:8000/v1", is_local=True),
-        Provider(
-            name="llama.cpp", title="llama.cpp server", base_url="http://127.0.0.1:8080/v1", is_local=True
-        ),
+        Provider(name="llama.cpp", title="llama.cpp server", base_url="http://127.0.0.1:8080/v1", is_local=True),
         Provider(
             name="openai-compatible",
             title="Any OpenAI-compatible server",
@@ -184,16 +182,10 @@ def split_model(name: str) -> tuple[Provider, str]:
     return provider, model
 
 
-def resolve(
-    name: str, env: Mapping[str, str], *, base_url: str | None = None, api_key: str | None = None
-) -> Endpoint:
+def resolve(name: str, env: Mapping[str, str], *, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
     """The endpoint that `"provider:model"` names, with what the environment or the caller adds."""
     provider, model = split_model(name)
-    url = (
-        base_url
-        or (env.get(provider.base_url_variable) if provider.base_url_variable else "")
-        or provider.base_url
-    )
+    url = base_url or (env.get(provider.base_url_variable) if provider.base_url_variable else "") or provider.base_url
     if not url and provider.name != "local":
         raise ConfigError(
             f"{provider.name} has no address of its own",

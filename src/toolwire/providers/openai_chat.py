@@ -148,12 +148,10 @@ class ChatDecoder:
         """The end of the body: the last chunk if the answer is complete without [DONE], else nothing."""
         if self._done:
             return []
-        if not self._events and self._stray:
-            return self._feed_whole_body()
         answer = self._answers.get(0)
-        if answer is None or answer.open:
-            return []
-        return [self._end()]
+        if answer is not None and not answer.open:
+            return [self._end()]
+        return self._feed_stray_lines() if self._stray else []
 
     def _feed_chunk(self, chunk: _Chunk, event: SseEvent) -> list[ChunkResponse]:
         made: list[ChunkResponse] = []
@@ -352,21 +350,22 @@ class ChatDecoder:
             words = text
         if words is not None and not self._done:
             raise self._provider_error(words)
-        if not self._events:
-            self._stray_size += len(event.data)
-            if self._stray_size <= self._limits.event:
-                self._stray.append(event.data)
+        self._stray_size += len(event.data)
+        if self._stray_size <= self._limits.event:
+            self._stray.append(event.data)
         return []
 
-    def _feed_whole_body(self) -> list[ChunkResponse]:
-        """A body without a single event: an error or a whole answer as plain JSON, or something else entirely."""
+    def _feed_stray_lines(self) -> list[ChunkResponse]:
+        """What the stray lines of an unfinished body are together: an error over several lines; or, where there was
+        no event at all, a whole answer that was not streamed, or no answer of a model.
+        """
         text = "\n".join(self._stray)
         try:
             chunk = _decode_chunk(text)
         except (msgspec.MsgspecError, RecursionError):
             chunk = _Chunk()
         start = SseEvent(text)
-        if chunk.error is not None or chunk.choices:
+        if chunk.error is not None or (chunk.choices and not self._events):
             self._count("not-streamed")
             made = self._feed_chunk(chunk, start)
             answer = self._answers.get(0)
@@ -374,6 +373,8 @@ class ChatDecoder:
         words = _error_words(text)
         if words is not None:
             raise self._provider_error(words)
+        if self._events:
+            return []
         shown = text.lstrip()[:60]
         raise ProtocolError(
             f"this is no event stream: it begins with {shown!r}",

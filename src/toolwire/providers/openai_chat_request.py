@@ -78,9 +78,7 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 def _tool_choice(choice: str, names: list[str]) -> str | dict[str, Any]:
     if choice in TOOL_CHOICES:
         if choice == "required" and not names:
-            raise ConfigError(
-                "tool_choice 'required' needs at least one tool", hint="Give tools, or leave it out."
-            )
+            raise ConfigError("tool_choice 'required' needs at least one tool", hint="Give tools, or leave it out.")
         return choice
     if choice not in names:
         raise ConfigError(

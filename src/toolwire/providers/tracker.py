@@ -118,9 +118,7 @@ class ToolCallTracker:
         if arguments:
             call.size += len(arguments)
             if call.size > self._limits.arguments:
-                raise LimitExceeded(
-                    "the arguments of one call", self._limits.arguments, tool=call.name or None
-                )
+                raise LimitExceeded("the arguments of one call", self._limits.arguments, tool=call.name or None)
             call.unread.append(arguments)
             call.name_closed = bool(call.name)
         return ToolCallDelta(call.index, fresh_id, fresh_name, arguments, False, provider_data)

@@ -79,13 +79,7 @@ class ArgumentReader:
         if not text.isascii():
             text = _without_surrogates(text)
         # Nearly every feed is a piece from the middle of a long string.
-        if (
-            self._state == _STRING
-            and '"' not in text
-            and "\\" not in text
-            and not self._high
-            and not self._in_key
-        ):
+        if self._state == _STRING and '"' not in text and "\\" not in text and not self._high and not self._in_key:
             return [FieldDelta(self._path, text)] if text else []
         self._quote = -1
         at, end = 0, len(text)

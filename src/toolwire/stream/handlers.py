@@ -45,9 +45,7 @@ class Segment:
 
     __slots__ = ("choice", "closed", "metadata", "pieces", "segment_id", "segment_type")
 
-    def __init__(
-        self, segment_type: SegmentType, choice: int, metadata: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, segment_type: SegmentType, choice: int, metadata: dict[str, Any] | None = None) -> None:
         self.segment_id = ""
         self.segment_type = segment_type
         self.choice = choice
@@ -188,11 +186,7 @@ class _AnswerHandler:
         self, kind: SegmentType, choice: int, text: str, events: list[SegmentEvent], *, refusal: bool = False
     ) -> None:
         segment = self._open.get(choice)
-        if (
-            segment is None
-            or segment.segment_type is not kind
-            or (segment.metadata is not None) is not refusal
-        ):
+        if segment is None or segment.segment_type is not kind or (segment.metadata is not None) is not refusal:
             self._close_open(choice, events)
             segment = Segment(kind, choice, {"refusal": True} if refusal else None)
             self._start(segment, events)
@@ -219,28 +213,20 @@ class _AnswerHandler:
             if chunk.audio.data:
                 audio = self._audio.get(chunk.choice)
                 if audio is None:
-                    audio = self._audio[chunk.choice] = Segment(
-                        _MEDIA, chunk.choice, {"media": "audio/base64"}
-                    )
+                    audio = self._audio[chunk.choice] = Segment(_MEDIA, chunk.choice, {"media": "audio/base64"})
                     self._start(audio, events)
                 audio.pieces.append(chunk.audio.data)
                 events.append(SegmentEvent(_CONTENT, audio.segment_id, delta=chunk.audio.data))
 
-    def _start(
-        self, segment: Segment, events: list[SegmentEvent], wanted: str = "", tool: str | None = None
-    ) -> None:
+    def _start(self, segment: Segment, events: list[SegmentEvent], wanted: str = "", tool: str | None = None) -> None:
         segment.segment_id = self._unused_id(wanted)
         self.segments.append(segment)
         metadata = segment.metadata
         if segment.choice:
             metadata = {**(metadata or {}), "choice": segment.choice}
-        events.append(
-            SegmentEvent(_START, segment.segment_id, segment.segment_type, tool_name=tool, metadata=metadata)
-        )
+        events.append(SegmentEvent(_START, segment.segment_id, segment.segment_type, tool_name=tool, metadata=metadata))
 
-    def _end(
-        self, segment: Segment, events: list[SegmentEvent], metadata: dict[str, Any] | None = None
-    ) -> None:
+    def _end(self, segment: Segment, events: list[SegmentEvent], metadata: dict[str, Any] | None = None) -> None:
         segment.closed = True
         events.append(SegmentEvent(_END, segment.segment_id, segment.segment_type, metadata=metadata))
 

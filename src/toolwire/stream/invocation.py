@@ -53,9 +53,7 @@ class ToolInvocationAdapter:
     Without `tools` (None) names and schemas are not checked: for looking at recordings, never for running.
     """
 
-    def __init__(
-        self, tools: ToolRegistry | None = None, *, limits: Limits = DEFAULT_LIMITS, turn: int = 0
-    ) -> None:
+    def __init__(self, tools: ToolRegistry | None = None, *, limits: Limits = DEFAULT_LIMITS, turn: int = 0) -> None:
         self._tools = tools
         self._limits = limits
         self._turn = turn
@@ -94,9 +92,7 @@ class ToolInvocationAdapter:
         When there is none, `call.problem` says why.
         """
         if call.choice != 0:
-            call.problem = (
-                call.problem or f"it belongs to alternative {call.choice}; only the first is acted on"
-            )
+            call.problem = call.problem or f"it belongs to alternative {call.choice}; only the first is acted on"
         elif stop_reason is None:
             call.problem = call.problem or "the stream broke off before its end"
         elif stop_reason not in RUNNABLE_STOPS:
@@ -114,9 +110,7 @@ class ToolInvocationAdapter:
                 else f"the id {call.call_id} was already used for another call of this answer"
             )
             return None
-        invocation = ToolInvocation(
-            call.segment_id, call.name, call.arguments, self._turn, call.call_id, call.raw
-        )
+        invocation = ToolInvocation(call.segment_id, call.name, call.arguments, self._turn, call.call_id, call.raw)
         if call.call_id:
             self._admitted[call.call_id] = invocation
         return invocation

@@ -46,9 +46,7 @@ class Stream:
         registry = _registry(tools)
         self._handler: ApiToolCallStreamingResponseHandler | PassThroughStreamingResponseHandler
         if registry is not None and not len(registry):
-            self._handler = PassThroughStreamingResponseHandler(
-                segment_id_prefix=segment_id_prefix, keep_events=False
-            )
+            self._handler = PassThroughStreamingResponseHandler(segment_id_prefix=segment_id_prefix, keep_events=False)
         else:
             self._handler = ApiToolCallStreamingResponseHandler(
                 ToolInvocationAdapter(registry, limits=limits, turn=turn),

@@ -78,7 +78,8 @@ class ArgumentCheck:
             case Kind.AnyOf(branches) | Kind.OneOfNotValid(branches):
                 yield from self._union(branches, path, value, arguments)
             case Kind.PropertyNames(inner):
-                yield f"{spell_path(path)}: a name in it is wrong: {cut(inner.message)}"
+                reason = _fault(inner.kind, quote(inner.instance)) or cut(inner.message)
+                yield f"{spell_path(path)}: a name in it is wrong: {reason}"
             case kind:
                 yield f"{spell_path(path)}: {_fault(kind, quote(value)) or cut(error.message)}"
 
@@ -100,7 +101,8 @@ class ArgumentCheck:
         elif len(meant) == 1:
             yield from self._explain(meant[0], arguments)
         else:
-            ways = dict.fromkeys(next(self._explain(branch, arguments)) for branch in meant[:3])
+            tags = [[e for e in branch if _other_tag(e, path)] or branch for branch in meant]
+            ways = dict.fromkeys(next(self._explain(branch, arguments)) for branch in tags[:3])
             start = f"{spell_path(path)}: fits none of the {len(branches)} allowed forms"
             yield f"{start} ({' | or '.join(ways)})" if len(ways) > 1 else next(iter(ways))
 
@@ -317,7 +319,7 @@ def _fault(kind: Any, value: str) -> str | None:
 
 
 def _either(types: list[str]) -> str:
-    return " or ".join(f"'{name}'" for name in types)
+    return " or ".join(f"'{name}'" for name in sorted(types, key="null".__eq__))
 
 
 def cut(text: str, length: int = QUOTED) -> str:

@@ -70,7 +70,7 @@ class ToolDefinition:
                 known = ", ".join(Risk)
                 raise self._error(f"its risk is {self.risk!r}", hint=f"Use one of {known}, or None.") from None
 
-    def _error(self, reason: str, hint: str = "") -> ToolDefinitionError:
+    def _error(self, reason: str, hint: str = "Give name, description and a JSON Schema.") -> ToolDefinitionError:
         return ToolDefinitionError(f"tool {self.name!r}: {reason}", hint=hint, tool=self.name)
 
     def _checked_parameters(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def tool_from_json(entry: Any) -> ToolDefinition:
     if isinstance(entry, dict) and isinstance(entry.get("function"), dict):
         entry = entry["function"]
     if not isinstance(entry, dict):
-        raise ToolDefinitionError(f"a tool is a JSON object, not a {type(entry).__name__}", hint=_FORM)
+        raise ToolDefinitionError(f"a tool is a JSON object, not a {_json_type(entry)}", hint=_FORM)
     if "name" not in entry:
         raise ToolDefinitionError("a tool has no name", hint=_FORM)
     schema = next((entry[key] for key in ("parameters", "input_schema", "inputSchema") if key in entry), None)
@@ -175,4 +175,6 @@ _FORM = 'Give a JSON list such as [{"name": "get_weather", "description": "...",
 
 
 def _json_type(value: Any) -> str:
-    return {dict: "JSON object", str: "string", bool: "boolean", type(None): "null"}.get(type(value), "number")
+    return {dict: "JSON object", str: "string", bool: "boolean", type(None): "null", list: "list"}.get(
+        type(value), "number"
+    )

@@ -315,7 +315,9 @@ def _as_written(unit: str) -> str:
 def _unit(text: str) -> tuple[str, str, float] | None:
     if text.strip() in ("Kb", "Mb", "Gb", "b", "B"):
         raise ConfigError(f"{quote(text.strip())} is not clear; write bit, byte, kbit, Mbit, Gbit, kB, MB or GB")
-    name = text[:100].lower().replace("°", " ").replace(".", "").replace("-", " ").replace("³", "3")
+    if len(text) > 100:
+        return None
+    name = text.lower().replace("°", " ").replace(".", "").replace("-", " ").replace("³", "3")
     words = [word for word in name.split() if word not in ("degree", "degrees", "deg", "us")]
     name = "_".join(words)
     first, _, rest = name.partition("_")

@@ -106,13 +106,15 @@ class _Call:
         from pydantic import ValidationError
 
         try:
-            values = self.model.model_validate_json(json.dumps(arguments))
+            text = json.dumps(arguments)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self._refused(f"the arguments are not JSON: {cut(str(error))}") from None
+        try:
+            values = self.model.model_validate_json(text)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)[:PROBLEMS]
             sentences = [f"{spell_path(item['loc'])}: {cut(item['msg'], 200)}" for item in found]
             raise self._refused(join_problems(sentences, error.error_count())) from None
-        except (TypeError, ValueError, RecursionError) as error:
-            raise self._refused(f"the arguments are not JSON: {cut(str(error))}") from None
         return {
             parameter.name: getattr(values, field)
             for field, parameter in self.parameters.items()

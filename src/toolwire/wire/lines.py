@@ -6,7 +6,8 @@ The promises, for every child of `LineDecoder`:
 - An error carries the frames that the same call decoded before the fault in its attribute `before` (a list,
   maybe empty), so that nothing that arrived intact is lost. After an error, and after `close`, every call
   does nothing and returns an empty list.
-- At most one line is held, and no more of it than its bound and one read. Time is linear in the bytes.
+- At most one line is held (and, for SSE, the data of one event), and no more of it than its bound and one
+  read. Time is linear in the bytes.
 - All positions are byte offsets in the stream. For a bound it is the first byte too many, for bad UTF-8 the
   first byte of the bad sequence.
 """

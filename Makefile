@@ -1,0 +1,93 @@
+# Everything a person or CI needs, in one .venv that each target fills once. `make` alone lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+export PIP_ROOT_USER_ACTION := ignore
+export PYTHONDONTWRITEBYTECODE :=
+
+# The first interpreter that is new enough; give another with `make PYTHON=…`.
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$name; break; fi; done)
+# Worker processes for the tests: one for each core.
+JOBS ?= auto
+MINUTES ?= 1
+
+.PHONY: help setup run test check bench fuzz figures docs lock clean
+
+help: ## This list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(VENV)/.made:
+	@if [ -z "$(PYTHON)" ]; then echo "Toolwire needs Python 3.11 or newer; none was found. Give one: make PYTHON=/path/to/python3"; exit 1; fi
+	echo "Making .venv with $(PYTHON) …"
+	$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make a virtual environment: install its venv module (Debian: python3-venv)."; exit 1; }
+	touch $@
+
+$(VENV)/.run: $(VENV)/.made requirements/run.txt requirements/build.txt pyproject.toml
+	@echo "Installing Toolwire into .venv (once, about a minute) …"
+	$(PIP) install -r requirements/build.txt -r requirements/run.txt
+	$(PIP) install --no-build-isolation --no-deps -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.run requirements/test.txt
+	@echo "Installing what the tests need (once, about a minute) …"
+	$(PIP) install -r requirements/test.txt
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.run requirements/bench.txt
+	@echo "Installing what the benchmarks need (once, under a minute) …"
+	$(PIP) install -r requirements/bench.txt
+	touch $@
+
+setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too (once, two to three minutes)
+	@$(BIN)/toolwire local install
+
+run: setup ## Talk to a real local model that calls real tools
+	@$(BIN)/toolwire run
+
+test: $(VENV)/.test ## All tests, in parallel (about two minutes on two cores; fetches the embedded model once)
+	@echo "Testing (about two minutes) …"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures" -q
+
+check: $(VENV)/.test ## Format, lint and strict types (under a minute)
+	@echo "Checking format, lint and types (under a minute) …"
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench ## Speed: ours, the floor and peers in one run, into docs/performance.md (about two minutes)
+	@echo "Measuring (about two minutes; leave the machine alone meanwhile) …"
+	$(BIN)/python -m bench.speed
+
+fuzz: $(VENV)/.test ## Mutated streams through the decoders, MINUTES=1
+	@echo "Fuzzing for $(MINUTES) minute(s) …"
+	$(BIN)/python -m bench.fuzz --minutes $(MINUTES)
+
+figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability.md (about fifteen minutes)
+	@echo "Obtaining the figures (about fifteen minutes) …"
+	$(BIN)/python -m pytest -n $(JOBS) -m figures -q
+	$(BIN)/python -m bench.figures
+
+docs: $(VENV)/.test ## Write the generated parts of docs/ anew and check the rest (under a minute)
+	@echo "Writing docs/command.md and checking the docs (under a minute) …"
+	$(BIN)/python -m scripts.docs
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+lock: $(VENV)/.made ## Pin the newest versions anew (needs the network)
+	@$(PIP) install uv
+	compile="$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate"
+	printf 'hatchling>=1.27\neditables>=0.5\n' | $$compile - -o requirements/build.txt
+	$$compile pyproject.toml --extra local -o requirements/run.txt
+	$$compile pyproject.toml --extra local --group test -o requirements/test.txt
+	$$compile pyproject.toml --extra local --group bench -o requirements/bench.txt
+
+clean: ## Remove .venv and everything that was built
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -exec rm -rf {} +

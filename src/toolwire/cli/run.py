@@ -1,0 +1,190 @@
+"""`toolwire run`: asks a model that has a few harmless tools, and shows everything as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sys
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ..agent.events import AgentEvent, RunFailed
+from ..agent.loop import MAX_TURNS, Agent
+from ..errors import ConfigError
+from ..providers.catalog import PROVIDERS, resolve
+from ..transport import AiohttpTransport, Timeouts
+from .ask import TerminalQuestion
+from .choose import check_choice, choose_model
+from .console import PlainConsole, has_person
+from .faults import say_error
+from .inputs import STANDARD_INPUT, as_text, read_whole
+from .install import NAME, install_with_progress
+from .screen import Screen
+from .visible import json_bytes
+
+EMBEDDED_WORDS = (
+    f"{NAME}, a very small model running on this machine: enough to see everything work, not to think with."
+)
+DEMO_QUESTION = "What time is it in Tokyo?"
+
+
+def run(
+    question: Annotated[str | None, Parameter(name="QUESTION")] = None,
+    /,
+    *,
+    model: Annotated[str | None, Parameter(metavar="PROVIDER:MODEL")] = None,
+    base_url: Annotated[str | None, Parameter(metavar="URL")] = None,
+    system: Annotated[str, Parameter(metavar="TEXT", show_default=False)] = "",
+    no_tools: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    max_turns: Annotated[int, Parameter(metavar="N")] = MAX_TURNS,
+    timeout: Annotated[float, Parameter(metavar="SECONDS")] = Timeouts().idle,
+) -> int:
+    """Asks a model, with a few harmless tools, and shows everything as it happens.
+
+    Parameters
+    ----------
+    question
+        What to ask; "-" reads it from standard input. Without one: questions at the terminal until Ctrl-D.
+    model
+        Whom to ask. Without it: what is found here and you choose, or else the embedded model.
+    base_url
+        Where the server is, if not where its provider usually is.
+    system
+        Words that stand before the conversation.
+    no_tools
+        Offer no tools.
+    json
+        Print every event as one JSON line.
+    max_turns
+        Requests for one question, at most.
+    timeout
+        How long the server may be silent.
+    """
+    if max_turns < 1:
+        raise ConfigError(f"--max-turns {max_turns} leaves no request to make", hint="Give 1 or more.")
+    if not (math.isfinite(timeout) and timeout > 0):
+        raise ConfigError(f"--timeout {timeout:g} is no time to wait", hint="Give seconds, such as 60.")
+    if question == STANDARD_INPUT:
+        question = read_whole(STANDARD_INPUT).decode("utf-8", "replace")
+    if question is not None and not question.strip():
+        raise ConfigError("the question is empty", hint='Ask something: toolwire run "What is 17 * 23?"')
+    check_choice(model, base_url, os.environ)
+    console = PlainConsole()
+    chosen = as_text(model) if model is not None else choose_model(os.environ, console, ask=not json)
+    words = describe(chosen, base_url)
+
+    from ..tools.demo import demo_tools
+
+    tools = [] if no_tools else demo_tools(Path.cwd())
+    screen = Screen(console)
+    person = has_person() and not json
+    agent = Agent(
+        chosen,
+        tools,
+        system_prompt=as_text(system),
+        approve=TerminalQuestion(console, screen) if person else None,
+        base_url=base_url,
+        transport=AiohttpTransport(timeouts=Timeouts(idle=timeout)),
+        max_turns=max_turns,
+    )
+    if words == EMBEDDED_WORDS:
+        _need_weights()
+    if json:
+        return _Session(agent, _print_json).ask_once(as_text(question or DEMO_QUESTION))
+    names = ", ".join(tool.name for tool in tools)
+    screen.header(words, f"Tools: {names}" if names else "No tools.")
+    session = _Session(agent, screen.show, screen)
+    if question is None and person:
+        return session.chat()
+    if question is None:
+        screen.question(DEMO_QUESTION)
+    return session.ask_once(as_text(question or DEMO_QUESTION))
+
+
+def describe(model: str, base_url: str | None) -> str:
+    """What is about to be asked, in one plain line; also where a model that cannot be asked is told of."""
+    endpoint = resolve(model, os.environ, base_url=base_url)
+    provider = endpoint.provider
+    if provider is not PROVIDERS["local"] or base_url:
+        return f"{endpoint.model} of {provider.title}, at {endpoint.base_url}"
+    if endpoint.model == provider.default_model:
+        return EMBEDDED_WORDS
+    return f"{Path(endpoint.model).name}, running on this machine."
+
+
+def _need_weights() -> None:
+    from ..local.weights import installed_weights
+
+    if installed_weights() is None:
+        install_with_progress()
+
+
+def _print_json(event: AgentEvent) -> None:
+    sys.stdout.buffer.write(json_bytes(event) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+class _Session:
+    """One agent and the event loop it lives in, over one question or many."""
+
+    def __init__(self, agent: Agent, show: Callable[[AgentEvent], None], screen: Screen | None = None) -> None:
+        self._agent = agent
+        self._show = show
+        self._screen = screen
+
+    def ask_once(self, question: str) -> int:
+        """Asks and gives the exit code."""
+        with asyncio.Runner() as runner:
+            try:
+                return self._ask(runner, question)
+            finally:
+                runner.run(self._agent.close())
+
+    def chat(self) -> int:
+        """Questions at the terminal until Ctrl-D; Ctrl-C ends an answer, not the conversation."""
+        assert self._screen is not None
+        with suppress(ImportError):
+            import readline  # noqa: F401
+        self._screen.header("Ctrl-C stops an answer, Ctrl-D ends.")
+        with asyncio.Runner() as runner:
+            try:
+                while True:
+                    try:
+                        question = input("\n> ")
+                        if question.strip():
+                            print()
+                            self._ask(runner, question)
+                    except KeyboardInterrupt:
+                        print("\n(interrupted; Ctrl-D ends)")
+                    except EOFError:
+                        print()
+                        return 0
+            finally:
+                runner.run(self._agent.close())
+
+    def _ask(self, runner: asyncio.Runner, question: str) -> int:
+        screen = self._screen
+        try:
+            if screen is not None:
+                screen.begin()
+                screen.wait("starting the model")
+            failure = runner.run(self._run(question))
+        finally:
+            if screen is not None:
+                screen.settle()
+        return 0 if failure is None else say_error(failure.error)
+
+    async def _run(self, question: str) -> RunFailed | None:
+        failure: RunFailed | None = None
+        async with aclosing(self._agent.run(question)) as events:  # type: ignore[type-var]
+            async for event in events:
+                self._show(event)
+                if isinstance(event, RunFailed):
+                    failure = event
+        return failure

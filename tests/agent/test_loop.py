@@ -1,0 +1,241 @@
+"""The agent loop against a transport that plays recorded turns: requests out, events in, the history right."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import msgspec
+import pytest
+from feeding import call, delta, sse
+
+import toolwire
+from toolwire import Agent, ToolDefinition, ToolInvocation
+from toolwire.agent.events import AgentEvent, ApprovalAsked, RunFailed, RunFinished, ToolFinished, ToolStarted
+from toolwire.errors import ToolwireError, TransportError
+from toolwire.transport import HttpRequest
+
+ran: list[tuple[str, Any]] = []
+
+
+@toolwire.tool(risk="read")
+def add(a: int, b: int) -> int:
+    """Adds two numbers."""
+    ran.append(("add", (a, b)))
+    return a + b
+
+
+@toolwire.tool(risk="write")
+def save(text: str) -> str:
+    """Saves a text."""
+    ran.append(("save", text))
+    return "saved"
+
+
+class Script:
+    """A transport that answers each request with the next body and remembers what it was asked."""
+
+    def __init__(self, *answers: bytes | ToolwireError) -> None:
+        self.answers = list(answers)
+        self.requests: list[dict[str, Any]] = []
+        self.closed = 0
+
+    async def stream(self, request: HttpRequest) -> AsyncGenerator[bytes, None]:
+        self.requests.append(msgspec.json.decode(request.body))
+        answer = self.answers.pop(0)
+        if isinstance(answer, ToolwireError):
+            raise answer
+        try:
+            for at in range(0, len(answer), 50):
+                await asyncio.sleep(0)
+                yield answer[at : at + 50]
+        finally:
+            self.closed += 1
+
+    async def aclose(self) -> None:
+        pass
+
+
+def agent(script: Script, **options: Any) -> Agent:
+    ran.clear()
+    return Agent("openai-compatible:m", [add, save], base_url="http://127.0.0.1:1/v1", transport=script, **options)
+
+
+async def collect(agent: Agent, prompt: str = "2 + 3?") -> list[AgentEvent]:
+    return [event async for event in agent.run(prompt)]
+
+
+ADD = sse(delta(tool_calls=[call('{"a":2,"b":3}', id="c1", name="add")]), delta(finish="tool_calls"))
+SAVE = sse(delta(tool_calls=[call('{"text":"x"}', id="c1", name="save")]), delta(finish="tool_calls"))
+FIVE = sse(
+    delta(content="It is "),
+    delta(content="5."),
+    delta(finish="stop"),
+    {"usage": {"prompt_tokens": 4, "completion_tokens": 2}},
+)
+
+
+def last(events: list[AgentEvent]) -> RunFinished:
+    assert isinstance(events[-1], RunFinished), events[-1]
+    return events[-1]
+
+
+async def test_a_call_is_run_and_answered() -> None:
+    script = Script(ADD, FIVE)
+    it = agent(script)
+    events = await collect(it)
+    assert str(last(events)) == "It is 5."
+    assert last(events).turns == 2
+    assert last(events).usage.output_tokens == 2
+    assert ran == [("add", (2, 3))]
+    first, second = script.requests
+    assert first["messages"] == [{"role": "user", "content": "2 + 3?"}]
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["add", "save"]
+    assert second["messages"][1:] == [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":2,"b":3}'}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "5"},
+    ]
+    assert [message.role for message in it.messages] == ["user", "assistant", "tool", "assistant"]
+    assert script.closed == 2
+
+
+async def test_segment_invocation_and_result_have_one_id() -> None:
+    events = await collect(agent(Script(ADD, FIVE)))
+    started = [event.invocation.id for event in events if isinstance(event, ToolStarted)]
+    finished = [event.result.id for event in events if isinstance(event, ToolFinished)]
+    shown = [event.segment_id for event in events if isinstance(event, toolwire.SegmentEvent) and event.tool_name]
+    assert started == finished == shown == ["c1"]
+
+
+async def test_every_event_goes_to_json() -> None:
+    for event in await collect(agent(Script(ADD, FIVE))):
+        assert msgspec.json.decode(msgspec.json.encode(event))["type"]
+
+
+async def test_tools_that_are_not_read_are_asked_about() -> None:
+    asked: list[ToolInvocation] = []
+
+    async def approve(invocation: ToolInvocation, tool: ToolDefinition) -> bool:
+        asked.append(invocation)
+        return True
+
+    events = await collect(agent(Script(SAVE, FIVE), approve=approve))
+    assert ran == [("save", "x")]
+    assert [event.invocation for event in events if isinstance(event, ApprovalAsked)] == asked
+    assert asked[0].arguments == {"text": "x"}
+
+
+async def test_nobody_to_ask_means_no_and_the_model_is_told() -> None:
+    script = Script(SAVE, FIVE)
+    events = await collect(agent(script))
+    assert ran == []
+    assert last(events)
+    assert script.requests[1]["messages"][-1]["content"] == (
+        "Error: not run: this tool needs approval, and nobody is there to ask"
+    )
+
+
+BAD_CALLS = {
+    "unknown tool": ([call("{}", id="c1", name="subtract")], "there is no tool 'subtract'"),
+    "wrong arguments": ([call('{"a":1}', id="c1", name="add")], "b: required, but missing"),
+    "broken JSON": ([call('{"a":1,', id="c1", name="add")], "not valid JSON"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+async def test_a_call_that_cannot_run_goes_back_with_what_was_wrong(name: str) -> None:
+    calls, words = BAD_CALLS[name]
+    script = Script(sse(delta(tool_calls=calls), delta(finish="tool_calls")), FIVE)
+    events = await collect(agent(script))
+    assert last(events)
+    assert ran == []
+    result = script.requests[1]["messages"][-1]
+    assert result["tool_call_id"] == "c1"
+    assert words in result["content"]
+
+
+async def test_a_call_cut_by_the_token_limit_does_not_run() -> None:
+    script = Script(sse(delta(tool_calls=[call('{"a":2,"b":3}', id="c1", name="add")]), delta(finish="length")), FIVE)
+    await collect(agent(script))
+    assert ran == []
+    assert "token limit" in script.requests[1]["messages"][-1]["content"]
+
+
+async def test_results_are_in_the_order_of_the_calls() -> None:
+    calls = [
+        call('{"a":1,"b":1}', index=1, id="second", name="add"),
+        call("{}", index=0, id="first", name="nobody"),
+        call('{"a":2,"b":2}', index=2, id="third", name="add"),
+    ]
+    script = Script(sse(delta(tool_calls=calls), delta(finish="stop")), FIVE)
+    await collect(agent(script))
+    sent = script.requests[1]["messages"]
+    assert [c["id"] for c in sent[1]["tool_calls"]] == [m["tool_call_id"] for m in sent[2:]]
+    assert [m["content"] for m in sent[2:] if m["tool_call_id"] != "first"] == ["2", "4"]
+
+
+async def test_a_model_that_never_makes_a_good_call_is_stopped() -> None:
+    bad = sse(delta(tool_calls=[call("{", id="c1", name="add")]), delta(finish="tool_calls"))
+    events = await collect(agent(Script(bad, bad, bad, bad)))
+    assert isinstance(events[-1], RunFailed)
+    assert events[-1].error.type == "RunLimitReached"
+    assert events[-1].turns == 3
+
+
+async def test_a_model_that_never_stops_calling_is_stopped() -> None:
+    script = Script(*[ADD] * 10)
+    events = await collect(agent(script, max_turns=4))
+    assert isinstance(events[-1], RunFailed)
+    assert events[-1].error.facts == {"what": "turns", "limit": 4}
+    assert len(script.requests) == 4
+
+
+@pytest.mark.parametrize(
+    "answer", [TransportError("connection reset"), sse(delta(content="Hal"), done=False), sse({"error": "overloaded"})]
+)
+async def test_a_broken_answer_fails_the_run_and_the_conversation_can_go_on(answer: bytes | ToolwireError) -> None:
+    script = Script(answer, FIVE)
+    it = agent(script)
+    events = await collect(it)
+    assert isinstance(events[-1], RunFailed)
+    assert last(await collect(it, "again?"))
+    assert [message["role"] for message in script.requests[1]["messages"]] == ["user", "user"]
+
+
+async def test_tool_calls_without_calls_end_the_turn() -> None:
+    events = await collect(agent(Script(sse(delta(content="Done."), delta(finish="tool_calls")))))
+    assert last(events).text == "Done."
+
+
+async def test_stopping_in_the_middle_leaves_every_call_answered() -> None:
+    two = [call('{"a":1,"b":1}', index=0, id="one", name="add"), call('{"a":2,"b":2}', index=1, id="two", name="add")]
+    script = Script(sse(delta(tool_calls=two), delta(finish="tool_calls")), FIVE)
+    it = agent(script)
+    run = it.run("go")
+    async for event in run:
+        if isinstance(event, ToolFinished):
+            break
+    await run.aclose()
+    assert last(await collect(it, "and?"))
+    sent = script.requests[1]["messages"]
+    assert [m["role"] for m in sent] == ["user", "assistant", "tool", "tool", "user"]
+    assert [m["content"] for m in sent[2:4]] == ["2", "Error: not run: cancelled before it ran"]
+
+
+async def test_the_conversation_goes_on_over_runs() -> None:
+    script = Script(FIVE, FIVE)
+    it = agent(script, system_prompt="Be brief.")
+    await collect(it, "one")
+    await collect(it, "two")
+    assert [m["role"] for m in script.requests[1]["messages"]] == ["system", "user", "assistant", "user"]
+
+
+def test_run_sync() -> None:
+    assert str(agent(Script(ADD, FIVE)).run_sync("2 + 3?")) == "It is 5."
+    with pytest.raises(TransportError, match="connection reset"):
+        agent(Script(TransportError("connection reset"))).run_sync("2 + 3?")

@@ -1,0 +1,69 @@
+"""Runs the real command in a process of its own, with a clean environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import toolwire
+
+_SOURCE = str(Path(toolwire.__file__).parent.parent)
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.split("\n") if line]
+
+
+def clean_environment(home: Path | None = None, **more: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": str(home or "/nonexistent"),
+        "PYTHONPATH": _SOURCE,
+        "PYTHONIOENCODING": "utf-8",
+        "TOOLWIRE_DISCOVER": "0",
+        "NO_COLOR": "1",
+        "TERM": "xterm-256color",
+        **more,
+    }
+
+
+def toolwire_command(
+    *arguments: str | bytes,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Ran:
+    done = subprocess.run(
+        [sys.executable, "-m", "toolwire", *arguments],
+        input=stdin,
+        capture_output=True,
+        env=clean_environment(**(env or {})),
+        cwd=cwd,
+        timeout=60,
+    )
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def assert_sentence(ran: Ran, code: int, *words: str) -> None:
+    """The exit code, one sentence and one line of what to do, and never a traceback."""
+    assert ran.code == code, ran.err
+    assert "Traceback" not in ran.err + ran.out
+    sentence, hint = [line for line in ran.err.split("\n") if line][-2:]
+    assert sentence.startswith("toolwire: ")
+    assert hint.startswith("  ")
+    assert len(hint) > 10
+    for word in words:
+        assert word in ran.err, ran.err

@@ -1,0 +1,141 @@
+"""The arrows: what may import what, how light the package is, and who may make what."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import toolwire
+
+PACKAGE = Path(toolwire.__file__).parent
+
+SANS_IO = ("wire", "providers", "embedded", "stream")
+OUTSIDE = frozenset(
+    "asyncio socket ssl select selectors os pathlib shutil tempfile subprocess threading multiprocessing signal time "
+    "random secrets uuid datetime http urllib aiohttp httpx httpx2 requests sqlite3 logging sys".split()
+)
+"""What the sans-IO core may not touch: the loop, the network, files, clocks, chance, the environment."""
+
+LEFT_TO_RIGHT = ("wire", "providers", "embedded", "stream", "approval", "execution", "agent", "cli")
+"""Each folder may import those to its left and itself, never those to its right."""
+
+CORE_MODULES = ("errors", "limits", "messages", "chunks")
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports(name: str, path: Path) -> Iterator[str]:
+    """Every module that a file imports, at its top or inside functions; ours as `toolwire.x.y`."""
+    package = f"toolwire.{name}".split(".")
+    if path.name != "__init__.py":
+        package.pop()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            home = ".".join([*base, node.module] if node.module else base)
+            yield home
+            if not node.module:
+                for alias in node.names:
+                    yield f"{home}.{alias.name}"
+
+
+EVERY = [(name, path) for name, path in modules() if name]
+SANS_IO_MODULES = [
+    (name, path) for name, path in EVERY if name.split(".")[0] in (*SANS_IO, *CORE_MODULES)
+]
+
+
+@pytest.mark.parametrize(("name", "path"), SANS_IO_MODULES, ids=[name for name, _ in SANS_IO_MODULES])
+def test_the_core_is_sans_io(name: str, path: Path) -> None:
+    touched = {module.split(".")[0] for module in imports(name, path)} & OUTSIDE
+    assert not touched
+
+
+@pytest.mark.parametrize(("name", "path"), EVERY, ids=[name for name, _ in EVERY])
+def test_arrows_go_one_way(name: str, path: Path) -> None:
+    home = name.split(".")[0]
+    used = {module.split(".")[1] for module in imports(name, path) if module.startswith("toolwire.")}
+    if home in CORE_MODULES:
+        assert used <= set(CORE_MODULES)
+    if home in LEFT_TO_RIGHT:
+        assert not used & set(LEFT_TO_RIGHT[LEFT_TO_RIGHT.index(home) + 1 :])
+    if home == "tools":
+        assert not used & set(LEFT_TO_RIGHT)
+    if home in ("transport", "refusals", "local"):
+        assert not used & {"agent", "cli"}
+
+
+def test_a_broken_arrow_would_be_seen(tmp_path: Path) -> None:
+    path = tmp_path / "sse.py"
+    path.write_text("def f():\n    import asyncio\n    from ..agent import loop\n    from .. import transport\n")
+    assert set(imports("wire.sse", path)) >= {"asyncio", "toolwire.agent", "toolwire.transport"}
+
+
+def constructions(of: str) -> list[str]:
+    """The modules that call this class."""
+    found = []
+    for name, path in EVERY:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and of in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
+                found.append(name)
+    return found
+
+
+def test_invocations_and_tickets_are_made_in_one_place_each() -> None:
+    assert constructions("ToolInvocation") == ["stream.invocation"]
+    assert constructions("Ticket") == ["approval.gate"]
+
+
+def test_no_regular_expression_sees_model_text() -> None:
+    for name, path in EVERY:
+        if name.split(".")[0] in (*SANS_IO, *CORE_MODULES, "agent", "execution", "approval"):
+            assert "re" not in set(imports(name, path)), name
+
+
+HEAVY = "aiohttp pydantic jsonschema_rs rich cyclopts xllamacpp openai asyncio difflib".split()
+
+
+def test_import_is_light() -> None:
+    script = (
+        "import sys, time\n"
+        "import msgspec\n"
+        "before = time.perf_counter()\n"
+        "import toolwire\n"
+        "print(time.perf_counter() - before)\n"
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    seconds, heavy = output.split("\n")[:2]
+    assert heavy == ""
+    # Far below the 100 ms that are promised; generous for a busy machine.
+    assert float(seconds) < 0.1
+
+
+def test_the_sans_io_stream_needs_no_heavy_module() -> None:
+    script = (
+        "import sys, toolwire\n"
+        "toolwire.Stream('openai-chat').feed(b'data: {}\\n\\n')\n"
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == ""
+
+
+def test_public_names_are_all_there() -> None:
+    for name in toolwire.__all__:
+        assert getattr(toolwire, name) is not None
+    assert set(toolwire.__all__) == set(toolwire._HOMES)
+    with pytest.raises(AttributeError):
+        _ = toolwire.nonsense
