@@ -84,12 +84,14 @@ def long_line(size: int) -> Step:
 
 def partial_parses(size: int) -> Step:
     """The usual pattern: parse the argument text so far at every delta of 16 characters."""
-    text = argument_text(size).encode()
+    text = argument_text(size)
+    deltas = [text[at : at + 16].encode() for at in range(0, len(text), 16)]
 
     def step() -> None:
-        for end in range(16, len(text), 16):
-            # A character cut in two is left for the next delta, as a decoder of text would.
-            jiter.from_json(text[:end].decode(errors="ignore").encode(), partial_mode="trailing-strings")
+        so_far = b""
+        for delta in deltas:
+            so_far += delta
+            jiter.from_json(so_far, partial_mode="trailing-strings")
 
     return step
 

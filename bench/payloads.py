@@ -20,10 +20,11 @@ PACKET = 1400
 
 Row = dict[str, Any]
 
-_WORDS = (
+_SENTENCE = (
     "the weather in Paris is mild and a light wind comes from the west so take a coat , not an umbrella . "
     'naïve "quoted" café — 18 °C \n and then 東京 🦊'
-).split(" ")
+)
+_WORDS = _SENTENCE.split(" ")
 _CHUNK_SIZE = 253
 _PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 

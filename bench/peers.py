@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ import msgspec
 import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
+
+warnings.filterwarnings("ignore", message="Pydantic serializer warnings")  # the SDK's own, for unusual content
 
 SDK = f"openai {openai.__version__}"
 

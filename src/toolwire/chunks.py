@@ -1,7 +1,12 @@
-"""What every provider's stream becomes before it is cut into segments: a list of `ChunkResponse`."""
+"""What every provider's stream becomes before it is cut into segments: a list of `ChunkResponse`.
+
+These are made by the thousand, so they are kept out of the garbage collector's sight (`gc=False`): they hold values
+only, and no value refers back to them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -44,7 +49,7 @@ class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     total_tokens: int = 0
 
 
-class ToolCallDelta(msgspec.Struct, omit_defaults=True):
+class ToolCallDelta(msgspec.Struct, omit_defaults=True, gc=False):
     """A piece of one call.
 
     `index` is canonical: it names the same call in every delta of one choice, and sorting by it gives the order in
@@ -60,7 +65,7 @@ class ToolCallDelta(msgspec.Struct, omit_defaults=True):
     provider_data: dict[str, Any] | None = None
 
 
-class AudioDelta(msgspec.Struct, omit_defaults=True):
+class AudioDelta(msgspec.Struct, omit_defaults=True, gc=False):
     """A piece of spoken answer: base64 data and the words as they are spoken."""
 
     audio_id: str | None = None
@@ -68,7 +73,7 @@ class AudioDelta(msgspec.Struct, omit_defaults=True):
     transcript: str = ""
 
 
-class ChunkResponse(msgspec.Struct, omit_defaults=True):
+class ChunkResponse(msgspec.Struct, omit_defaults=True, gc=False):
     """A provider-neutral piece of an answer; each belongs to one `choice` (0 unless several answers were asked for).
 
     `is_complete` is true on the last chunk of a stream that reached its proper end, and on no other.
@@ -77,15 +82,15 @@ class ChunkResponse(msgspec.Struct, omit_defaults=True):
 
     content: str = ""
     reasoning: str = ""
-    tool_calls: list[ToolCallDelta] = []
+    tool_calls: Sequence[ToolCallDelta] = ()
+    choice: int = 0
     stop_reason: StopReason | None = None
     raw_stop_reason: str | None = None
     usage: TokenUsage | None = None
     is_complete: bool = False
     refusal: str = ""
-    image_urls: list[str] = []
-    audio_urls: list[str] = []
-    video_urls: list[str] = []
+    image_urls: Sequence[str] = ()
+    audio_urls: Sequence[str] = ()
+    video_urls: Sequence[str] = ()
     audio: AudioDelta | None = None
-    provider_data: list[dict[str, Any]] = []
-    choice: int = 0
+    provider_data: Sequence[dict[str, Any]] = ()

@@ -27,16 +27,16 @@ class Ran:
         return [json.loads(line) for line in self.out.split("\n") if line]
 
 
-def clean_environment(home: Path | None = None, **more: str) -> dict[str, str]:
+def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {
         "PATH": os.environ.get("PATH", ""),
-        "HOME": str(home or "/nonexistent"),
+        "HOME": "/nonexistent",
         "PYTHONPATH": _SOURCE,
         "PYTHONIOENCODING": "utf-8",
         "TOOLWIRE_DISCOVER": "0",
         "NO_COLOR": "1",
         "TERM": "xterm-256color",
-        **more,
+        **(more or {}),
     }
 
 
@@ -50,7 +50,7 @@ def toolwire_command(
         [sys.executable, "-m", "toolwire", *arguments],
         input=stdin,
         capture_output=True,
-        env=clean_environment(**(env or {})),
+        env=clean_environment(env),
         cwd=cwd,
         timeout=60,
     )

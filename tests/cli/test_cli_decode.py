@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from chat_bytes import ANSWER, CALCULATE, call_deltas, sse
-from command import assert_sentence, clean_environment, toolwire_command
+
+from cli.chat_bytes import ANSWER, CALCULATE, call_deltas, sse
+from cli.command import assert_sentence, clean_environment, toolwire_command
 
 TOOLS = [{"name": "calculate", "description": "", "parameters": {"type": "object", "required": ["sum"]}}]
 
@@ -85,13 +86,23 @@ def test_one_bad_file_does_not_stop_the_others(recording: Path, tmp_path: Path) 
     assert ran.code == 1
     assert [line["complete"] for line in ran.lines] == [False, False, True]
     assert [line["error"] and line["error"]["type"] for line in ran.lines] == [
-        "IncompleteStream",
+        "ProtocolError",
         "ProtocolError",
         None,
     ]
     assert "cut.sse: the stream broke off before its end: 1 call is incomplete and would not run\n" in ran.err
     assert "page.html: it is an HTML page" in ran.err
     assert ran.err.count("toolwire: ") == 2
+
+
+@pytest.mark.parametrize("end", [b"* 23", b"data: [DONE]", b': [{"index": 0, "delta": {}'])
+def test_a_cut_file(tmp_path: Path, end: bytes) -> None:
+    """In the middle of an event, between two, after the name of a field: the person reads the same sentence."""
+    path = tmp_path / "cut.sse"
+    path.write_bytes(CALCULATE[: CALCULATE.index(end)].replace(b'"finish_reason": "tool_calls"', b'"x": 0'))
+    ran = toolwire_command("decode", str(path))
+    assert_sentence(ran, 1, "cut.sse: the stream broke off before its end: 1 call is incomplete and would not run")
+    assert ran.lines[-1]["type"] == "error"
 
 
 def test_fields_are_decoded_while_they_arrive(recording: Path) -> None:

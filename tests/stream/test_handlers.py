@@ -168,12 +168,6 @@ def test_every_handler_keeps_the_interface(
     assert [event.type for event in handler.finalize()] == [EventType.ERROR]
 
 
-def test_events_are_not_kept_when_nobody_asks_for_them() -> None:
-    handler = ApiToolCallStreamingResponseHandler(keep_events=False)
-    feed(handler, CHUNKS)
-    assert handler.get_all_events() == []
-
-
 def test_pass_through_runs_nothing_and_says_what_it_ignored() -> None:
     handler = PassThroughStreamingResponseHandler()
     events = feed(handler, CHUNKS)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..errors import ConfigError, IncompleteStream, ToolwireError
+from ..errors import ConfigError, IncompleteStream, ProtocolError, ToolwireError
 from ..providers.wires import WIRES, wire_format
 from ..stream.pipeline import Stream
 from ..stream.segments import EventType, SegmentEvent
@@ -20,6 +20,9 @@ from .visible import json_bytes
 
 if TYPE_CHECKING:
     from ..tools.definition import ToolDefinition
+
+
+_RECORD_AGAIN = "What arrived is shown; record the answer again for the rest."
 
 
 def decode(
@@ -86,7 +89,7 @@ class _Decoding:
         stream, failure = self._feed(name, shown)
         if self._summary:
             found = stream.summary()
-            if failure is not None:
+            if failure is not None and found["error"] is None:
                 found["error"] = failure.info()
             self._write(json_bytes({"file": shown, **found}) + b"\n")
         sys.stdout.buffer.flush()
@@ -112,9 +115,12 @@ class _Decoding:
         for data in self._cuts(recording):
             empty = False
             self._print(stream.feed(data), shown)
+        was_whole = stream.error is None
         self._print(stream.close(), shown)
+        if was_whole and isinstance(stream.error, ProtocolError) and "event" in stream.error.facts:
+            return stream, IncompleteStream("the stream broke off before its end", hint=_RECORD_AGAIN)
         if empty:
-            return stream, IncompleteStream("it is empty: there is no stream in it", hint="Record a streamed answer.")
+            return stream, IncompleteStream("it is empty: there is no stream in it", hint=_RECORD_AGAIN)
         return stream, stream.error
 
     def _print(self, events: Iterable[SegmentEvent], shown: str) -> None:
@@ -135,7 +141,7 @@ def _sentence(stream: Stream, failure: ToolwireError) -> tuple[str, str]:
     """What is wrong with a recording, and what to do about it."""
     words, hint = failure.message, failure.hint
     if isinstance(failure, IncompleteStream) and failure is stream.error:
-        hint = "What arrived is shown; record the answer again for the rest."
+        hint = _RECORD_AGAIN
     calls: list[dict[str, Any]] = stream.summary()["calls"]
     stuck = sum(not call["complete"] for call in calls)
     if stuck:

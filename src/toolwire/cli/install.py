@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
+from ..errors import LocalModelError
 from .console import PlainConsole
 
 NAME = "SmolLM2-135M"
+
+
+def ensure_weights() -> None:
+    """What the embedded model needs before it can start; the engine is looked for before anything is downloaded."""
+    from ..local.weights import installed_weights
+
+    if not has_engine():
+        raise LocalModelError(
+            "the embedded model needs a package that is not installed (xllamacpp)",
+            hint='Install it: pip install "toolwire[local]"',
+        )
+    if installed_weights() is None:
+        install_with_progress()
+
+
+def has_engine() -> bool:
+    """Whether llama.cpp is there to run the weights."""
+    return importlib.util.find_spec("xllamacpp") is not None
 
 
 def install_with_progress() -> Path:
@@ -19,10 +39,10 @@ def install_with_progress() -> Path:
         lines = _Lines(console)
         return install_weights(lines.progress)
 
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    # No byte counts: the job is the download and the unpacking together.
+    with Progress(BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task("", total=None)
         return install_weights(lambda done, total: bar.update(task, completed=done, total=total))
 
@@ -39,4 +59,4 @@ class _Lines:
         tenth = done * 10 // total if total else 0
         if tenth > self._told:
             self._told = tenth
-            self._console.out(f"{tenth * 10} % of {(total or 0) / 1e6:.0f} MB")
+            self._console.out(f"{tenth * 10} %")

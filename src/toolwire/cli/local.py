@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 
 from ..errors import LocalModelError
 from .inputs import as_text
-from .install import NAME, install_with_progress
+from .install import NAME, has_engine, install_with_progress
 
 
 def install() -> int:
     """Downloads the weights (about 93 MB, once) and checks them."""
     from ..local.weights import installed_weights
 
-    path = installed_weights()
+    path = installed_weights(verify=True)
     if path is not None:
         print(f"{NAME} is installed already: {as_text(str(path))}")
         return 0
@@ -28,13 +27,13 @@ def status() -> int:
     from ..local.weights import installed_weights
 
     path = installed_weights()
-    has_engine = importlib.util.find_spec("xllamacpp") is not None
-    print(f"engine   {'installed' if has_engine else 'not installed (pip install toolwire[local])'}")
+    is_ready = has_engine()
+    print(f"engine   {'installed' if is_ready else 'not installed (pip install toolwire[local])'}")
     if path is None:
         print("weights  not installed (toolwire local install)")
     else:
         print(f"weights  {NAME}, {path.stat().st_size / 1e6:.0f} MB, {as_text(str(path))}")
-    return 0 if has_engine and path is not None else 1
+    return 0 if is_ready and path is not None else 1
 
 
 def path() -> int:

@@ -12,7 +12,6 @@ def providers() -> int:
     """Lists the providers, and which of them are set up here."""
     import asyncio
 
-    from rich import box
     from rich.table import Table
     from rich.text import Text
 
@@ -20,9 +19,9 @@ def providers() -> int:
     from .discover import running_servers
 
     running = asyncio.run(running_servers(os.environ))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("name", "title", "wire", "key variable", "here"):
-        table.add_column(title, no_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title, no_wrap in (("name", True), ("title", False), ("wire", True), ("key", True), ("here", False)):
+        table.add_column(title, no_wrap=no_wrap)
     for row in PROVIDERS.values():
         is_ready, words = _state(row, os.environ, running)
         table.add_row(
@@ -42,6 +41,10 @@ def _state(row: Provider, env: Mapping[str, str], running: Mapping[str, list[str
 
         return (True, "installed") if installed_weights() is not None else (False, "toolwire local install")
     if row.is_local:
+        from .discover import is_allowed
+
+        if not is_allowed(env):
+            return False, "not looked for"
         models = ", ".join(running.get(row.name, ()))
         return (True, f"running: {models}" if models else "running") if row.name in running else (False, "not running")
     if not row.base_url and not env.get(row.base_url_variable):

@@ -17,13 +17,14 @@ from ..agent.events import AgentEvent, RunFailed
 from ..agent.loop import MAX_TURNS, Agent
 from ..errors import ConfigError
 from ..providers.catalog import PROVIDERS, resolve
+from ..refusals import shown_url
 from ..transport import AiohttpTransport, Timeouts
 from .ask import TerminalQuestion
 from .choose import check_choice, choose_model
 from .console import PlainConsole, has_person
 from .faults import say_error
 from .inputs import STANDARD_INPUT, as_text, read_whole
-from .install import NAME, install_with_progress
+from .install import NAME, ensure_weights
 from .screen import Screen
 from .visible import json_bytes
 
@@ -77,6 +78,8 @@ def run(
     check_choice(model, base_url, os.environ)
     console = PlainConsole()
     chosen = as_text(model) if model is not None else choose_model(os.environ, console, ask=not json)
+    if chosen.lower().endswith(".gguf") and chosen.partition(":")[0] not in PROVIDERS:
+        chosen = f"local:{chosen}"
     words = describe(chosen, base_url)
 
     from ..tools.demo import demo_tools
@@ -94,7 +97,7 @@ def run(
         max_turns=max_turns,
     )
     if words == EMBEDDED_WORDS:
-        _need_weights()
+        ensure_weights()
     if json:
         return _Session(agent, _print_json).ask_once(as_text(question or DEMO_QUESTION))
     names = ", ".join(tool.name for tool in tools)
@@ -111,18 +114,12 @@ def describe(model: str, base_url: str | None) -> str:
     """What is about to be asked, in one plain line; also where a model that cannot be asked is told of."""
     endpoint = resolve(model, os.environ, base_url=base_url)
     provider = endpoint.provider
-    if provider is not PROVIDERS["local"] or base_url:
-        return f"{endpoint.model} of {provider.title}, at {endpoint.base_url}"
+    if provider.name != "local" or base_url:
+        maker = "" if provider.name == "openai-compatible" else f" from {provider.title}"
+        return f"{endpoint.model}{maker}, at {shown_url(endpoint.base_url)}"
     if endpoint.model == provider.default_model:
         return EMBEDDED_WORDS
     return f"{Path(endpoint.model).name}, running on this machine."
-
-
-def _need_weights() -> None:
-    from ..local.weights import installed_weights
-
-    if installed_weights() is None:
-        install_with_progress()
 
 
 def _print_json(event: AgentEvent) -> None:
@@ -158,7 +155,6 @@ class _Session:
                     try:
                         question = input("\n> ")
                         if question.strip():
-                            print()
                             self._ask(runner, question)
                     except KeyboardInterrupt:
                         print("\n(interrupted; Ctrl-D ends)")
@@ -182,7 +178,7 @@ class _Session:
 
     async def _run(self, question: str) -> RunFailed | None:
         failure: RunFailed | None = None
-        async with aclosing(self._agent.run(question)) as events:  # type: ignore[type-var]
+        async with aclosing(self._agent.run(question)) as events:
             async for event in events:
                 self._show(event)
                 if isinstance(event, RunFailed):

@@ -16,6 +16,7 @@ from ..chunks import StopReason
 from ..execution.executor import ToolResult
 from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent, SegmentType
 from .visible import one_line, visible
+from .wrapping import WordWrap
 
 FIELD_CHARACTERS = 4_000
 """How much of one argument is shown while it streams; the rest is counted."""
@@ -23,6 +24,7 @@ FIELD_CHARACTERS = 4_000
 RESULT_LINES, RESULT_CHARACTERS = 10, 800
 """How much of a result is shown; the model gets all of it."""
 
+_STYLES = {SegmentType.REASONING: "dim"}
 _ENDS = {
     StopReason.LENGTH: "cut by the token limit",
     StopReason.CONTENT_FILTER: "cut by the provider's content filter",
@@ -42,6 +44,7 @@ class _Shown:
         self.ended = False
         self.path: tuple[str | int, ...] | None = None
         self.length = 0
+        self.wrap: WordWrap | None = None
 
 
 class Screen:
@@ -60,7 +63,11 @@ class Screen:
         """What this is, before anything else."""
         self._block()
         for line in lines:
-            self._write(visible(line) + "\n", "dim")
+            text = visible(line)
+            if self._console.is_terminal:
+                wrap = WordWrap(self._console.width)
+                text = wrap.feed(text) + wrap.flush()
+            self._write(f"{text}\n", "dim")
 
     def question(self, text: str) -> None:
         """A question that nobody typed."""
@@ -102,6 +109,9 @@ class Screen:
     def _segment(self, event: SegmentEvent) -> None:
         if event.type is EventType.START and event.segment_type is not None:
             self._segments[event.segment_id] = shown = _Shown(event.segment_type)
+            if self._console.is_terminal:
+                # A pipe gets the text as it is.
+                shown.wrap = WordWrap(self._console.width)
             if len(self._segments) == 1:
                 self._open(shown)
             if event.segment_type in CALL_SEGMENTS:
@@ -124,8 +134,10 @@ class Screen:
             for field in event.fields or ():
                 self._field(event.segment_id, shown, field)
         else:
-            style = "dim" if shown.kind is SegmentType.REASONING else ""
-            self._add(event.segment_id, visible(event.delta), style)
+            text = visible(event.delta)
+            if shown.wrap is not None:
+                text = shown.wrap.feed(text)
+            self._add(event.segment_id, text, _STYLES.get(shown.kind, ""))
 
     def _field(self, segment_id: str, shown: _Shown, field: FieldDelta) -> None:
         """A piece of an argument: its name when it begins, then its text as it grows."""
@@ -150,8 +162,11 @@ class Screen:
             self._segments[segment_id].waiting.append((text, style))
 
     def _end(self, segment_id: str) -> None:
-        if segment_id in self._segments:
-            self._segments[segment_id].ended = True
+        ended = self._segments.get(segment_id)
+        if ended is not None:
+            ended.ended = True
+            if ended.wrap is not None:
+                self._add(segment_id, ended.wrap.flush(), _STYLES.get(ended.kind, ""))
         while self._segments:
             front = next(iter(self._segments))
             if not self._segments[front].ended:

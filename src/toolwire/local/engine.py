@@ -54,7 +54,7 @@ class LocalModel:
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
-    async def start(self, *, timeout: float = START_SECONDS) -> Self:
+    async def start(self, *, seconds: float = START_SECONDS) -> Self:
         """Start the child and wait until it answers; a second start of a running model does nothing."""
         if self.pid is not None:
             return self
@@ -69,7 +69,7 @@ class LocalModel:
                 start_new_session=True,
             )
             try:
-                self.base_url = await self._first_answer(self._process, timeout, log, path)
+                self.base_url = await self._first_answer(self._process, seconds, log, path)
             except BaseException:
                 await self.stop()
                 raise
@@ -113,14 +113,14 @@ class LocalModel:
         ]
 
     async def _first_answer(
-        self, process: asyncio.subprocess.Process, timeout: float, log: IO[bytes], path: Path
+        self, process: asyncio.subprocess.Process, seconds: float, log: IO[bytes], path: Path
     ) -> str:
         assert process.stdout is not None
         try:
-            line = await asyncio.wait_for(process.stdout.readline(), timeout)
+            line = await asyncio.wait_for(process.stdout.readline(), seconds)
         except TimeoutError:
             raise LocalModelError(
-                f"{path.name} was not ready after {timeout:g} seconds",
+                f"{path.name} was not ready after {seconds:g} seconds",
                 hint="A large model needs more time or a faster disk; a smaller one starts at once.",
                 path=str(path),
             ) from None

@@ -1,4 +1,4 @@
-"""Earlier turns that show the model how a call looks: hand-written for the tools of the demo, made from the schema for others.
+"""Earlier turns that show the model how a call looks: hand-written for the demo's tools, made from a schema for others.
 
 A handful of finished calls teaches a small model more than any instruction. Their values are unlike anything a
 question asks for, and `narrowing` keeps them out of the arguments.

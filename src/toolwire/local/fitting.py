@@ -7,7 +7,8 @@ A model of 135 million parameters cannot decide between a tool and talk, so this
   that says little), plus 1 for each further word of its descriptions, plus 2 if it takes a path and the question has
   one; words are compared by stem, common words left out;
 - a tool that requires a number or a path does not fit a question without one;
-- a question that asks for a joke or a poem, or "why", "how does", "what is a", is talk unless it names a file or the tool;
+- a question that asks for a joke or a poem, or "why", "how does", "what is a", is talk unless it names a file or the
+  tool;
 - a tool fits from 3 points up. The best one is taken, or the best two if they have the same score.
 """
 
@@ -18,16 +19,12 @@ from typing import Any
 
 import msgspec
 
-from .question import ARITHMETIC_WORDS, STOP_WORDS, Question, is_path_name, stem
+from .question import Question, is_path_name, stem
+from .vocabulary import ARITHMETIC_WORDS, STOP_WORDS, TALK_WORDS, WEAK_NAME_WORDS, word_set
 
 FIT = 3
-_TALK = frozenset({"joke", "poem", "story", "haiku", "riddle", "song", "limerick", "essay", "why"})
+_WEAK_STEMS = frozenset(map(stem, WEAK_NAME_WORDS))
 _TALK_OPENINGS = (("how", "does"), ("how", "do"), ("how", "are"), ("what", "is", "a"), ("what", "is", "an"))
-_WEAK_NAME_WORDS = frozenset(
-    stem(word)
-    for word in "add call check create current do execute fetch find get go help list make new open read run set show "
-    "start stop update user write".split()
-)
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -38,17 +35,13 @@ class Topic(msgspec.Struct, frozen=True):
     sign: Callable[[Question], bool] = lambda question: False
 
 
-def _words(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 def _asks_day(question: Question) -> bool:
     return "day" in question.lower and bool({"what", "which", "what's"} & question.lower)
 
 
 def _asks_arithmetic(question: Question) -> bool:
     in_words = "%" in question.tokens or bool(question.lower & ARITHMETIC_WORDS)
-    return bool(question.arithmetic) or (in_words and len(question.numbers) > 1)
+    return bool(question.arithmetic) or question.asks_root or (in_words and len(question.numbers) > 1)
 
 
 def _asks_conversion(question: Question) -> bool:
@@ -57,25 +50,25 @@ def _asks_conversion(question: Question) -> bool:
 
 
 TOPICS = (
-    Topic(_words("time clock o'clock date"), _words("time clock date datetime"), _asks_day),
+    Topic(word_set("time clock o'clock date"), word_set("time clock date datetime"), _asks_day),
     Topic(
-        _words("calculate compute evaluate"),
-        _words("calculate calculator compute arithmetic math maths evaluate eval expression"),
+        word_set("calculate compute evaluate"),
+        word_set("calculate calculator compute arithmetic math maths evaluate eval expression"),
         _asks_arithmetic,
     ),
-    Topic(_words("convert"), _words("convert converter conversion unit units"), _asks_conversion),
+    Topic(word_set("convert"), word_set("convert converter conversion unit units"), _asks_conversion),
     Topic(
-        _words("files folder folders directory directories dir ls"),
-        _words("list ls folder directory dir"),
+        word_set("files folder folders directory directories dir ls"),
+        word_set("list ls folder directory dir"),
         lambda question: any("." not in path and path.islower() for path in question.paths),
     ),
     Topic(
-        _words("read open contents content cat print file"),
-        _words("read open cat"),
+        word_set("read open contents content cat print file"),
+        word_set("read open cat"),
         lambda question: any("." in path or not path.islower() for path in question.paths),
     ),
-    Topic(_words("weather rain raining sunny temperature forecast snow snowing wind"), _words("weather forecast")),
-    Topic(_words("search find google lookup"), _words("search find lookup")),
+    Topic(word_set("weather rain raining sunny temperature forecast snow snowing wind"), word_set("weather forecast")),
+    Topic(word_set("search find google lookup"), word_set("search find lookup")),
 )
 
 
@@ -121,7 +114,7 @@ def score(question: Question, tool: dict[str, Any]) -> int:
             points += 3
     if question.paths and any(is_path_name(key) for key in properties):
         points += 2
-    points += sum(1 if word in _WEAK_NAME_WORDS else 3 for word in question.stems & strong)
+    points += sum(1 if word in _WEAK_STEMS else 3 for word in question.stems & strong)
     return points + len(question.stems & (weak - strong))
 
 
@@ -140,7 +133,7 @@ def _is_talk(question: Question) -> bool:
     if question.paths:
         return False
     words = tuple(word.lower() for word in question.words[:3])
-    return bool(question.lower & _TALK) or any(words[: len(opening)] == opening for opening in _TALK_OPENINGS)
+    return bool(question.lower & TALK_WORDS) or any(words[: len(opening)] == opening for opening in _TALK_OPENINGS)
 
 
 def fitting_tools(question: Question, tools: list[dict[str, Any]], *, at_least: int = FIT) -> list[dict[str, Any]]:

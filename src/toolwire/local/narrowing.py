@@ -11,13 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from .places import AREAS, ZONES
-from .question import STOP_WORDS, Question, is_path_name
+from .question import Question, is_path_name
+from .vocabulary import NOT_FOLDERS, STOP_WORDS
 
 MAX_CHOICES = 160
-_NOT_FOLDERS = STOP_WORDS | {
-    "file", "files", "folder", "folders", "directory", "directories", "dir", "current", "list", "show", "content",
-    "contents", "print", "ls", "display", "all", "working", "project", "inside", "there", "names", "local",
-}  # fmt: skip
 
 
 def narrow(schema: object, question: Question) -> dict[str, Any]:
@@ -74,7 +71,7 @@ def _narrow_property(key: str, value: object, question: Question) -> object:
 
 def _choices(words: set[str], value: dict[str, Any], question: Question) -> list[str]:
     if words & {"zone", "timezone", "tz"}:
-        return _zones(question)
+        return _zones(value, question)
     if words & {"unit", "units"}:
         return _units(words, question)
     if words & {"folder", "directory", "dir"}:
@@ -93,6 +90,8 @@ def _expression(question: Question) -> dict[str, Any]:
     """The arithmetic as it stands or, where it is put in words, any working with the question's own numbers."""
     if question.arithmetic:
         return {"type": "string", "enum": [question.arithmetic]}
+    if question.asks_root:
+        return {"type": "string", "enum": [f"sqrt({question.numbers[0]})"]}
     if not question.numbers:
         return {"type": "string"}
     percent = "%" in question.tokens or "percent" in question.lower
@@ -102,8 +101,8 @@ def _expression(question: Question) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^{number}( [-+*/] {number}){times}$"}
 
 
-def _zones(question: Question) -> list[str]:
-    """The zones of the places named; for a place that is not in the table, that place in any area."""
+def _zones(value: dict[str, Any], question: Question) -> list[str]:
+    """The zones of the places named; a place that is not in the table as it is, or in any area if cities will not do."""
     written = [word for word in question.paths if word.split("/")[0] in AREAS]
     if written:
         return written
@@ -113,6 +112,8 @@ def _zones(question: Question) -> list[str]:
         known = [ZONES[name] for name in joined if name in ZONES]
         if known:
             return list(dict.fromkeys(known))
+    if question.places and "city" in str(value.get("description", "")).lower():
+        return question.places
     places = [place.title().replace(" ", "_") for place in question.places]
     return [f"{area}/{place}" for place in places for area in AREAS] or ["UTC"]
 
@@ -134,6 +135,6 @@ def _folders(value: dict[str, Any], question: Question) -> list[str]:
         word
         for before, word in zip(question.words, question.words[1:], strict=False)
         if before.lower() in {"in", "of", "the", "folder", "directory", "dir", "inside", "from", "at"}
-        and word.lower() not in _NOT_FOLDERS
+        and word.lower() not in NOT_FOLDERS
     ]
     return named or [here]

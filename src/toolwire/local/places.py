@@ -1,4 +1,4 @@
-"""Places and their time zones: the ones people ask for, so that a small model need not guess on which continent they lie."""
+"""Places and their time zones, those people ask for, so that the model need not guess on which continent they lie."""
 
 from __future__ import annotations
 

@@ -9,60 +9,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from .vocabulary import BARE_FILES, NOT_PATHS, OPERATORS, SHORT_UNITS, STOP_WORDS, UNITS, WEB_ENDINGS
+
 MAX_CHARACTERS = 600
 MAX_WORDS = 80
 _OPENING_QUOTES = "\"'“‘„«`"
 _CLOSING_QUOTES = "\"'”’“»`"
+_SIGNS = frozenset({"+", "-", "*", "/", "%", "**", "(", ")"})
 _TRIM = "?!,;:\"'`()[]{}<>…“”‘’„«»"
-
-STOP_WORDS = frozenset(
-    "a about am an and any are as at be by can could did do does for from give had has have hello her here hi his how i if "
-    "in is it its just know let like look make many may me might much my need no not now of off ok on or our out over "
-    "please right say see she should show so some tell than thank thanks that the their them then there these they "
-    "thing this those to us use using want was we were what when where which who whose why will with would yes you "
-    "your what's it's i'd i'm whats".split()
-)
-
-OPERATOR_WORDS = {
-    "plus": "+",
-    "add": "+",
-    "minus": "-",
-    "less": "-",
-    "times": "*",
-    "x": "*",
-    "×": "*",
-    "·": "*",
-    "multiplied": "*",
-    "divided": "/",
-    "over": "/",
-    "÷": "/",
-    "mod": "%",
-    "modulo": "%",
-}
-_OPERATORS = frozenset("+-*/%^")
-ARITHMETIC_WORDS = frozenset(
-    "plus minus times multiplied multiply divided divide sum product difference percent % squared cubed "
-    "subtract".split()
-)
-
-_UNITS = (
-    "mm cm m km nm inch inches in foot feet ft yard yards yd mile miles mi meter meters metre metres kilometer "
-    "kilometers kilometre kilometres centimeter centimeters centimetre centimetres millimeter millimeters millimetre "
-    "millimetres mg g kg t gram grams kilogram kilograms kilo kilos milligram milligrams tonne tonnes ton tons ounce "
-    "ounces oz pound pounds lb lbs stone stones ml cl dl l liter liters litre litres milliliter milliliters "
-    "millilitre millilitres gallon gallons gal pint pints pt quart quarts qt cup cups tablespoon tablespoons tbsp "
-    "teaspoon teaspoons tsp c f k celsius fahrenheit kelvin °c °f s sec second seconds ms millisecond milliseconds "
-    "min minute minutes h hr hrs hour hours day days week weeks month months year years bit bits byte bytes kb mb gb "
-    "tb kib mib gib tib mph kph km/h m/s knot knots joule joules j kj cal kcal calorie calories watt watts w kw pa "
-    "kpa bar psi atm acre acres hectare hectares ha degree degrees radian radians rad deg"
-)
-UNITS = frozenset(_UNITS.split())
-_AMBIGUOUS_UNITS = frozenset(
-    {"in", "m", "c", "f", "k", "s", "h", "l", "t", "g", "w", "j", "second", "bar", "stone", "pa"}
-)
-_FILLER_UNITS = frozenset({"degree", "degrees"})
-
-_BARE_FILES = frozenset({"readme", "license", "licence", "makefile", "dockerfile", "changelog", "todo", "notice"})
 
 
 def tidy(word: str) -> str:
@@ -161,12 +115,12 @@ class Question:
         after_number = False
         for position, token in enumerate(self.tokens):
             low = token.lower()
-            if low in _FILLER_UNITS:
+            if low in {"degree", "degrees"}:
                 continue
             if low in UNITS:
                 if after_number:
                     measured.append(token)
-                elif low not in _AMBIGUOUS_UNITS or self._stands_as_unit(position):
+                elif low not in SHORT_UNITS or self._stands_as_unit(position):
                     others.append(token)
             after_number = as_number(token) is not None
         return measured, others
@@ -178,22 +132,26 @@ class Question:
 
     @cached_property
     def arithmetic(self) -> str:
-        """The one stretch of numbers and operators that can be worked out as it stands, or `""`."""
+        """The longest stretch of numbers and operators that can be worked out as it stands, or `""`."""
         best: list[str] = []
         run: list[str] = []
         for token in [*self.tokens, ""]:
-            low = token.lower()
-            operator = OPERATOR_WORDS.get(low, token)
-            if operator in _OPERATORS or operator in {"(", ")", "**"} or as_number(token) is not None:
-                run.append(operator)
-            elif low == "by" and run[-1:] in (["*"], ["/"]):
-                continue
-            else:
-                run = _balanced(run)
-                if _is_arithmetic(run) and len(run) > len(best):
+            sign = OPERATORS.get(token.lower(), token)
+            if sign in _SIGNS or as_number(token) is not None:
+                run.append(sign)
+            elif sign in {"** 2", "** 3"}:
+                run += sign.split()
+            elif token.lower() != "by":
+                run = _trimmed(run)
+                if len(run) > len(best) and _is_arithmetic(run):
                     best = run
                 run = []
         return _join(best)
+
+    @property
+    def asks_root(self) -> bool:
+        """ "The square root of 144"."""
+        return len(self.numbers) == 1 and {"square", "root"} <= self.lower
 
     @cached_property
     def places(self) -> list[str]:
@@ -211,7 +169,7 @@ class Question:
         return found
 
     def spans(self, longest: int = 6) -> list[str]:
-        """Every stretch of up to `longest` words, then every longer one that runs to the end; a quotation is one word."""
+        """Every stretch of up to `longest` words and every longer one that runs to the end; a quotation is one word."""
         words = self._quoted_words
         found: dict[str, None] = {}
         for start in range(len(words)):
@@ -247,15 +205,23 @@ class Question:
 
 
 def _is_path(word: str) -> bool:
-    if word.lower() in _BARE_FILES or word in {".", ".."}:
+    """`notes.txt`, `src/app`, `LICENSE`; not `12/4`, `and/or`, `e.g`, `example.com` or an address."""
+    low = word.lower()
+    if low in BARE_FILES or low in {".", ".."}:
         return True
-    if len(word) < 3 or as_number(word) is not None or any(sign in word for sign in "*+=%@"):
+    if low in NOT_PATHS or "://" in low or any(sign in low for sign in "*+=%@()"):
         return False
-    if "/" in word:
-        parts = [part for part in word.split("/") if part]
-        return any(part[0].isalpha() or part[0] in "._~" for part in parts) and word.lower() not in UNITS
-    _, dot, ending = word.rpartition(".")
-    return bool(dot) and ending.isalnum() and ending[0].isalpha() and len(ending) <= 8
+    if "/" in low:
+        return any(part[:1].isalpha() or part[:1] in {".", "_", "~"} for part in low.split("/"))
+    stem, dot, ending = low.rpartition(".")
+    return (
+        bool(dot)
+        and ending[:1].isalpha()
+        and ending.isalnum()
+        and len(ending) <= 8
+        and ending not in WEB_ENDINGS
+        and any(len(part) > 1 for part in stem.split("."))
+    )
 
 
 def _split(word: str) -> list[str]:
@@ -263,22 +229,17 @@ def _split(word: str) -> list[str]:
     pieces: list[str] = []
     kind = ""
     for position, character in enumerate(word):
-        following = word[position + 1 : position + 2]
-        if character.isdigit() or (character in ".," and kind == "digit" and following.isdigit()):
+        before_digit = word[position + 1 : position + 2].isdigit()
+        if character.isdigit() or (character in ".," and before_digit and kind != "letter"):
             now = "digit"
-        elif character == "." and following.isdigit() and kind != "letter":
-            now = "digit"
-        elif character.isalpha() or (character in "'_°" and following.isalpha()):
+        elif character.isalpha() or character in "'_°":
             now = "letter"
-        elif character == "*" and pieces and pieces[-1] == "*":
-            pieces[-1] = "**"
-            continue
-        elif character in "+-*/%^()×÷·":
+        elif character in _SIGNS or character in OPERATORS:
             now = "sign"
         else:
             kind = ""
             continue
-        if now == kind and now != "sign":
+        if now == kind and (now != "sign" or pieces[-1] + character == "**"):
             pieces[-1] += character
         else:
             pieces.append(character)
@@ -286,44 +247,41 @@ def _split(word: str) -> list[str]:
     return pieces
 
 
-def _balanced(run: list[str]) -> list[str]:
-    """Drop operators and unmatched parentheses at both ends."""
-    while run and (
-        run[-1] in _OPERATORS or run[-1] in {"(", "**"} or run.count(")") > run.count("(") and run[-1] == ")"
-    ):
+def _trimmed(run: list[str]) -> list[str]:
+    """Without the operators and open parentheses that lead nowhere at both ends; a percent sign is no operator there."""
+    while run and run[-1] in {"+", "-", "*", "/", "**", "("}:
         run = run[:-1]
-    while run and (run[0] in "*/%^)" or run[0] == "**" or run.count("(") > run.count(")") and run[0] == "("):
+    while run and run[0] in {"*", "/", "%", "**", ")"}:
         run = run[1:]
     return run
 
 
 def _is_arithmetic(run: list[str]) -> bool:
-    """At least one operator between values, and no two values side by side."""
-    value_before = False
-    operators = 0
+    """Values with operators between them, every parenthesis closed."""
+    operators = depth = 0
+    after_value = False
     for token in run:
-        if as_number(token) is not None:
-            if value_before:
+        number = as_number(token) is not None
+        if token == ")":
+            depth -= 1
+            if depth < 0 or not after_value:
                 return False
-            value_before = True
-        elif token == "(":
-            if value_before:
+        elif number or token == "(":
+            if after_value:
                 return False
-        elif token == ")":
-            if not value_before:
-                return False
+            depth += token == "("
+            after_value = number
         else:
-            operators += value_before
-            if not value_before and token not in "+-":
+            if not after_value and token not in {"+", "-"}:
                 return False
-            value_before = False
-    return operators > 0 and value_before and run.count("(") == run.count(")")
+            operators += after_value
+            after_value = False
+    return operators > 0 and depth == 0 and after_value
 
 
 def _join(run: list[str]) -> str:
     text = ""
-    for position, token in enumerate(run):
-        token = token.replace(",", "") if as_number(token) is not None else token
-        glue = not text or token == ")" or text.endswith("(") or (position == 1 and run[0] in "+-")
-        text += token if glue else f" {token}"
+    for token in run:
+        glued = not text or token == ")" or text.endswith("(") or text in {"-", "+"}
+        text += ("" if glued else " ") + token.replace(",", "")
     return text

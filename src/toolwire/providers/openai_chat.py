@@ -12,6 +12,7 @@ The encoding half is `openai_chat_request`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -53,19 +54,19 @@ STOP_REASONS: dict[str, StopReason] = {
 """Every word seen for `finish_reason` (compared in lower case), and what it means here."""
 
 
-class _Function(msgspec.Struct):
+class _Function(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: Any = None
 
 
-class _ToolCall(msgspec.Struct):
+class _ToolCall(msgspec.Struct, gc=False):
     index: Any = None
     id: str | None = None
     function: _Function | None = None
     extra_content: dict[str, Any] | None = None
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     content: str | list[Any] | None = None
     tool_calls: list[_ToolCall] | None = None
     reasoning_content: str | None = None
@@ -77,18 +78,18 @@ class _Delta(msgspec.Struct):
     images: list[Any] | None = None
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     delta: _Delta | None = None
     index: int | None = None
     finish_reason: str | None = None
     message: _Delta | None = None
 
 
-class _Groq(msgspec.Struct):
+class _Groq(msgspec.Struct, gc=False):
     usage: dict[str, Any] | None = None
 
 
-class _Chunk(msgspec.Struct):
+class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
@@ -127,21 +128,25 @@ class ChatDecoder:
         self._stray_size = 0
         self.quirks: dict[str, int] = {}
 
-    def feed(self, event: SseEvent) -> list[ChunkResponse]:
+    def feed(self, event: SseEvent) -> Sequence[ChunkResponse]:
         """The chunks that one SSE event holds."""
-        if event.stray:
-            return self._feed_stray(event)
+        if event.stray or self._done:
+            return self._feed_outside(event)
         self._events += 1
-        data = event.data
-        if self._done:
-            self._count("data-after-done")
-            return []
         try:
-            chunk = _decode_chunk(data)
+            chunk = _decode_chunk(event.data)
         except msgspec.MsgspecError as error:
             return self._feed_irregular(event, error)
         except RecursionError:
             raise self._fault("a chunk is nested too deeply", event) from None
+        if chunk.error is None and chunk.usage is None and chunk.x_groq is None:
+            choices = chunk.choices
+            if choices is not None and len(choices) == 1:
+                try:
+                    return self._feed_choice(choices[0])
+                except ToolwireError as error:
+                    error.facts.setdefault("position", event.position)
+                    raise
         return self._feed_chunk(chunk, event)
 
     def close(self) -> list[ChunkResponse]:
@@ -153,15 +158,19 @@ class ChatDecoder:
             return [self._end()]
         return self._feed_stray_lines() if self._stray else []
 
+    def _feed_outside(self, event: SseEvent) -> Sequence[ChunkResponse]:
+        if event.stray:
+            return self._feed_stray(event)
+        self._count("data-after-done")
+        return ()
+
     def _feed_chunk(self, chunk: _Chunk, event: SseEvent) -> list[ChunkResponse]:
         made: list[ChunkResponse] = []
         choices = chunk.choices
         try:
             if choices:
                 for choice in choices:
-                    response = self._feed_choice(choice)
-                    if response is not None:
-                        made.append(response)
+                    made += self._feed_choice(choice)
             elif choices is None and chunk.error is None and chunk.usage is None:
                 self._count("chunk-without-choices")
             if chunk.usage is not None:
@@ -176,70 +185,74 @@ class ChatDecoder:
             raise
         return made
 
-    def _feed_choice(self, choice: _Choice) -> ChunkResponse | None:
+    def _feed_choice(self, choice: _Choice) -> Sequence[ChunkResponse]:
         number = choice.index or 0
         answer = self._answers.get(number)
         if answer is None:
-            if len(self._answers) >= self._limits.calls:
-                raise self._fault("too many choices in one answer", None)
-            answer = self._answers[number] = _Answer(ToolCallTracker(self._limits, provider=self._provider))
+            answer = self._begin(number)
         delta = choice.delta
+        made: Sequence[ChunkResponse] = ()
         if delta is None:
-            # Perplexity and Writer repeat under `message` what `delta` said: it counts only where it stands alone.
-            delta = choice.message if not answer.has_delta else None
             self._count("choice-without-delta")
+            # Perplexity and Writer repeat under `message` what `delta` said: it counts only where it stands alone.
+            if choice.message is not None and not answer.has_delta:
+                made = self._feed_rich_delta(choice.message, answer, number)
         else:
             answer.has_delta = True
-        response = None if delta is None else self._feed_delta(delta, answer, number)
-        if response is not None:
+            content, reasoning = delta.content, delta.reasoning_content
+            if (
+                delta.tool_calls is None
+                and type(content) is not list
+                and delta.reasoning is None
+                and delta.reasoning_details is None
+                and delta.refusal is None
+                and delta.function_call is None
+                and delta.audio is None
+                and delta.images is None
+            ):
+                # Nearly every delta: a word of text or of reasoning.
+                if content or reasoning:
+                    made = (ChunkResponse(content or "", reasoning or "", (), number),)  # type: ignore[arg-type]
+            else:
+                made = self._feed_rich_delta(delta, answer, number)
+        if made:
             answer.open = True
         if choice.finish_reason:
             answer.finish_reason = choice.finish_reason
             answer.open = False
-        return response
+        return made
 
-    def _feed_delta(self, delta: _Delta, answer: _Answer, number: int) -> ChunkResponse | None:
+    def _begin(self, number: int) -> _Answer:
+        if len(self._answers) >= self._limits.calls:
+            raise self._fault("too many choices in one answer", None)
+        answer = self._answers[number] = _Answer(ToolCallTracker(self._limits, provider=self._provider))
+        return answer
+
+    def _feed_rich_delta(self, delta: _Delta, answer: _Answer, number: int) -> Sequence[ChunkResponse]:
+        """A delta that may hold anything."""
         content = delta.content
-        if type(content) is str and content and not delta.tool_calls and self._is_plain(delta):
-            return ChunkResponse(content, choice=number)
+        calls: Sequence[ToolCallDelta] = ()
+        if delta.tool_calls or delta.function_call is not None:
+            calls = self._calls(delta, answer.tracker)
         reasoning, provider_data = self._reasoning(delta)
         if isinstance(content, list):
             content, thought = self._content_parts(content)
             reasoning += thought
-        calls = self._calls(delta, answer.tracker)
-        audio = None
-        if delta.audio is not None:
-            audio = _read_audio(delta.audio)
-        images = [url for url in map(_image_url, delta.images or ()) if url]
-        if not (content or reasoning or calls or delta.refusal or audio or images or provider_data):
-            return None
-        return ChunkResponse(
-            content=content or "",
-            reasoning=reasoning,
-            tool_calls=calls,
-            refusal=delta.refusal or "",
-            image_urls=images,
-            audio=audio,
-            provider_data=provider_data,
-            choice=number,
-        )
+        made = ChunkResponse(content or "", reasoning, calls, number)
+        if delta.refusal or delta.audio is not None or delta.images or provider_data:
+            made.refusal = delta.refusal or ""
+            made.audio = None if delta.audio is None else _read_audio(delta.audio)
+            made.image_urls = [url for url in map(_image_url, delta.images or ()) if url]
+            made.provider_data = provider_data
+            return (made,)
+        return (made,) if content or reasoning or calls else ()
 
-    @staticmethod
-    def _is_plain(delta: _Delta) -> bool:
-        return not (
-            delta.reasoning_content
-            or delta.reasoning
-            or delta.reasoning_details
-            or delta.refusal
-            or delta.function_call
-            or delta.audio
-            or delta.images
-        )
-
-    def _reasoning(self, delta: _Delta) -> tuple[str, list[dict[str, Any]]]:
+    def _reasoning(self, delta: _Delta) -> tuple[str, Sequence[dict[str, Any]]]:
         """The reasoning text, taken once where a service sends it under two names, and what must go back."""
         text = delta.reasoning_content or (delta.reasoning if isinstance(delta.reasoning, str) else "") or ""
-        details = [detail for detail in delta.reasoning_details or () if isinstance(detail, dict)]
+        if not delta.reasoning_details:
+            return text, ()
+        details = [detail for detail in delta.reasoning_details if isinstance(detail, dict)]
         if not text:
             for detail in details:
                 piece = detail.get("text") or detail.get("summary")
@@ -338,7 +351,7 @@ class ChatDecoder:
                 raise
         return made
 
-    def _feed_stray(self, event: SseEvent) -> list[ChunkResponse]:
+    def _feed_stray(self, event: SseEvent) -> Sequence[ChunkResponse]:
         """A line that is no SSE field: an indented `data:`, an error of its own, or another kind of body."""
         line = event.data.strip()
         if line.startswith("data:"):

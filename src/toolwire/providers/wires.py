@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -30,7 +30,7 @@ class Decoder(Protocol):
 
     quirks: dict[str, int]
 
-    def feed(self, frame: Any, /) -> list[ChunkResponse]:
+    def feed(self, frame: Any, /) -> Sequence[ChunkResponse]:
         """The chunks of one frame."""
 
     def close(self) -> list[ChunkResponse]:

@@ -7,6 +7,7 @@ id where that is unique in the answer, everything else a number.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -73,18 +74,20 @@ class CallSegment(Segment):
         self.reader: ArgumentReader | None = None
 
 
-class _AnswerHandler:
-    """What all handlers share: text, reasoning and media into segments, ids, the end of the stream."""
+class _AnswerHandler(ABC):
+    """What all handlers share: text, reasoning and media into segments, ids, the end of the stream.
+
+    `feed` and `finalize` are the handlers' interface and keep the events; `feed_into` and `finalize_into` do the
+    work for callers who hand the events on at once.
+    """
 
     def __init__(
         self,
         *,
         segment_id_prefix: str = "",
-        keep_events: bool = True,
         on_segment_event: Callable[[SegmentEvent], None] | None = None,
     ) -> None:
         self._prefix = segment_id_prefix
-        self._keep = keep_events
         self._on_event = on_segment_event
         self.reset()
 
@@ -119,44 +122,44 @@ class _AnswerHandler:
     def feed(self, chunk: ChunkResponse) -> list[SegmentEvent]:
         """The events that one chunk leads to. After the end of the stream there are no more."""
         events: list[SegmentEvent] = []
+        self.feed_into(chunk, events)
+        return self._record(events)
+
+    def finalize(self, error: ToolwireError | None = None) -> list[SegmentEvent]:
+        """The end of input. If the stream had not ended properly: closes what is open, then ERROR."""
+        events: list[SegmentEvent] = []
+        self.finalize_into(error, events)
+        return self._record(events)
+
+    def feed_into(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
+        """As `feed`, appending to `events`."""
         if self.complete or self.error is not None:
-            return events
-        if chunk.reasoning:
-            self._content(_REASONING, chunk.choice, chunk.reasoning, events)
-        if chunk.content:
-            self._content(_TEXT, chunk.choice, chunk.content, events)
+            return
+        text = chunk.reasoning
+        if text:
+            self._content(_REASONING, chunk.choice, text, events)
+        text = chunk.content
+        if text:
+            self._content(_TEXT, chunk.choice, text, events)
+        if chunk.tool_calls:
+            if chunk.is_complete:
+                self.stop_reason = chunk.stop_reason
+            self._calls_in(chunk, events)
         if chunk.refusal:
             self._content(_TEXT, chunk.choice, chunk.refusal, events, refusal=True)
         if chunk.audio is not None or chunk.image_urls or chunk.audio_urls or chunk.video_urls:
             self._media(chunk, events)
         if chunk.provider_data and chunk.choice == 0:
             self.provider_data += chunk.provider_data
-        if chunk.is_complete:
-            self.stop_reason = chunk.stop_reason or StopReason.STOP
-            self.raw_stop_reason = chunk.raw_stop_reason
         if chunk.usage is not None:
             self.usage = chunk.usage
-        if chunk.tool_calls:
-            self._calls_in(chunk, events)
         if chunk.is_complete:
-            self.complete = True
-            self._close_segments(events, None)
-            events.append(
-                SegmentEvent(
-                    EventType.DONE,
-                    metadata=self._settle(self.stop_reason, events),
-                    stop_reason=self.stop_reason,
-                    usage=self.usage,
-                )
-            )
-        self._record(events)
-        return events
+            self._complete(chunk, events)
 
-    def finalize(self, error: ToolwireError | None = None) -> list[SegmentEvent]:
-        """The end of input. If the stream had not ended properly: closes what is open, then ERROR."""
-        events: list[SegmentEvent] = []
+    def finalize_into(self, error: ToolwireError | None, events: list[SegmentEvent]) -> None:
+        """As `finalize`, appending to `events`."""
         if self.complete or self.error is not None:
-            return events
+            return
         if error is None:
             error = IncompleteStream(
                 "the stream broke off before its end",
@@ -166,21 +169,29 @@ class _AnswerHandler:
         self._close_segments(events, {"incomplete": True})
         problems = self._settle(None, events)
         events.append(SegmentEvent(EventType.ERROR, metadata=problems, usage=self.usage, error=error.info()))
-        self._record(events)
-        return events
 
+    def _complete(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
+        self.complete = True
+        self.stop_reason = chunk.stop_reason or StopReason.STOP
+        self.raw_stop_reason = chunk.raw_stop_reason
+        self._close_segments(events, None)
+        metadata = self._settle(self.stop_reason, events)
+        events.append(SegmentEvent(EventType.DONE, metadata=metadata, stop_reason=self.stop_reason, usage=self.usage))
+
+    @abstractmethod
     def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
-        raise NotImplementedError
+        """Takes the pieces of calls that a chunk holds."""
 
+    @abstractmethod
     def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
-        raise NotImplementedError
+        """The stream has ended (None: not properly): settles the calls, and gives the metadata of the last event."""
 
-    def _record(self, events: list[SegmentEvent]) -> None:
-        if self._keep:
-            self._events += events
+    def _record(self, events: list[SegmentEvent]) -> list[SegmentEvent]:
+        self._events += events
         if self._on_event is not None:
             for event in events:
                 self._on_event(event)
+        return events
 
     def _content(
         self, kind: SegmentType, choice: int, text: str, events: list[SegmentEvent], *, refusal: bool = False
@@ -192,7 +203,7 @@ class _AnswerHandler:
             self._start(segment, events)
             self._open[choice] = segment
         segment.pieces.append(text)
-        events.append(SegmentEvent(_CONTENT, segment.segment_id, delta=text))
+        events.append(SegmentEvent(_CONTENT, segment.segment_id, text))
 
     def _media(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
         for kind, urls in (
@@ -205,7 +216,7 @@ class _AnswerHandler:
                 segment = Segment(_MEDIA, chunk.choice, {"media": kind})
                 self._start(segment, events)
                 segment.pieces.append(url)
-                events.append(SegmentEvent(_CONTENT, segment.segment_id, delta=url))
+                events.append(SegmentEvent(_CONTENT, segment.segment_id, url))
                 self._end(segment, events)
         if chunk.audio is not None:
             if chunk.audio.transcript:
@@ -216,7 +227,7 @@ class _AnswerHandler:
                     audio = self._audio[chunk.choice] = Segment(_MEDIA, chunk.choice, {"media": "audio/base64"})
                     self._start(audio, events)
                 audio.pieces.append(chunk.audio.data)
-                events.append(SegmentEvent(_CONTENT, audio.segment_id, delta=chunk.audio.data))
+                events.append(SegmentEvent(_CONTENT, audio.segment_id, chunk.audio.data))
 
     def _start(self, segment: Segment, events: list[SegmentEvent], wanted: str = "", tool: str | None = None) -> None:
         segment.segment_id = self._unused_id(wanted)
@@ -224,11 +235,15 @@ class _AnswerHandler:
         metadata = segment.metadata
         if segment.choice:
             metadata = {**(metadata or {}), "choice": segment.choice}
-        events.append(SegmentEvent(_START, segment.segment_id, segment.segment_type, tool_name=tool, metadata=metadata))
+        events.append(
+            SegmentEvent(
+                _START, segment.segment_id, segment_type=segment.segment_type, tool_name=tool, metadata=metadata
+            )
+        )
 
     def _end(self, segment: Segment, events: list[SegmentEvent], metadata: dict[str, Any] | None = None) -> None:
         segment.closed = True
-        events.append(SegmentEvent(_END, segment.segment_id, segment.segment_type, metadata=metadata))
+        events.append(SegmentEvent(_END, segment.segment_id, segment_type=segment.segment_type, metadata=metadata))
 
     def _close_open(self, choice: int, events: list[SegmentEvent]) -> None:
         segment = self._open.pop(choice, None)
@@ -259,15 +274,12 @@ class ApiToolCallStreamingResponseHandler(_AnswerHandler):
         limits: Limits = DEFAULT_LIMITS,
         segment_id_prefix: str = "",
         live_arguments: bool = False,
-        keep_events: bool = True,
         on_segment_event: Callable[[SegmentEvent], None] | None = None,
     ) -> None:
         self._adapter = adapter if adapter is not None else ToolInvocationAdapter(limits=limits)
         self._limits = limits
         self._live = live_arguments
-        super().__init__(
-            segment_id_prefix=segment_id_prefix, keep_events=keep_events, on_segment_event=on_segment_event
-        )
+        super().__init__(segment_id_prefix=segment_id_prefix, on_segment_event=on_segment_event)
 
     def reset(self) -> None:
         """Back to the start, for the next answer."""
@@ -325,7 +337,7 @@ class ApiToolCallStreamingResponseHandler(_AnswerHandler):
 
     def _argument_text(self, call: CallSegment, text: str, events: list[SegmentEvent]) -> None:
         fields = call.reader.feed(text) if call.reader is not None else None
-        events.append(SegmentEvent(_CONTENT, call.segment_id, delta=text, fields=fields))
+        events.append(SegmentEvent(_CONTENT, call.segment_id, text, fields=fields))
 
     def _end_call(self, call: CallSegment, events: list[SegmentEvent], *, ended: bool) -> None:
         if not call.segment_id:

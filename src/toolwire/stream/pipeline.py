@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..chunks import StopReason, TokenUsage
+from ..chunks import ChunkResponse, StopReason, TokenUsage
 from ..errors import ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..messages import Message
@@ -46,66 +46,61 @@ class Stream:
         registry = _registry(tools)
         self._handler: ApiToolCallStreamingResponseHandler | PassThroughStreamingResponseHandler
         if registry is not None and not len(registry):
-            self._handler = PassThroughStreamingResponseHandler(segment_id_prefix=segment_id_prefix, keep_events=False)
+            self._handler = PassThroughStreamingResponseHandler(segment_id_prefix=segment_id_prefix)
         else:
             self._handler = ApiToolCallStreamingResponseHandler(
                 ToolInvocationAdapter(registry, limits=limits, turn=turn),
                 limits=limits,
                 segment_id_prefix=segment_id_prefix,
                 live_arguments=live_arguments,
-                keep_events=False,
             )
 
     def feed(self, data: bytes) -> list[SegmentEvent]:
         """The events that these bytes lead to."""
-        if self._handler.error is not None:
-            return []
-        try:
-            frames = self._framer.feed(data)
-        except ToolwireError as error:
-            return self._decode(error.before, error)
-        return self._decode(frames)
+        events: list[SegmentEvent] = []
+        if self._handler.error is None:
+            try:
+                self._decode(self._framer.feed(data), events)
+            except ToolwireError as error:
+                self._break_off(error, events)
+        return events
 
     def close(self) -> list[SegmentEvent]:
         """The end of the body: DONE or ERROR, if it has not come yet."""
-        if self._handler.error is not None:
-            return []
-        try:
-            frames = self._framer.close()
-        except ToolwireError as error:
-            return self._decode(error.before, error)
-        events = self._decode(frames)
+        events: list[SegmentEvent] = []
         if self._handler.error is None:
             try:
-                chunks = self._decoder.close()
+                self._decode(self._framer.close(), events)
+                for chunk in self._decoder.close():
+                    self._handler.feed_into(chunk, events)
+                self._handler.finalize_into(None, events)
             except ToolwireError as error:
-                return events + self._break_off(error)
-            for chunk in chunks:
-                events += self._handler.feed(chunk)
-            events += self._handler.finalize()
+                self._break_off(error, events)
         return events
 
     def fail(self, error: ToolwireError) -> list[SegmentEvent]:
         """The transport broke: what is open ends as incomplete, unless the answer was complete already."""
-        return self._handler.finalize(error)
-
-    def _decode(self, frames: Iterable[Any], fault: ToolwireError | None = None) -> list[SegmentEvent]:
         events: list[SegmentEvent] = []
-        decode, handle = self._decoder.feed, self._handler.feed
-        try:
-            for frame in frames:
-                for chunk in decode(frame):
-                    events += handle(chunk)
-        except ToolwireError as error:
-            for chunk in error.before:
-                events += handle(chunk)
-            return events + self._break_off(error)
-        if fault is not None:
-            events += self._break_off(fault)
+        self._handler.finalize_into(error, events)
         return events
 
-    def _break_off(self, error: ToolwireError) -> list[SegmentEvent]:
-        return self._handler.finalize(error)
+    def _decode(self, frames: Iterable[Any], events: list[SegmentEvent]) -> None:
+        decode, handle = self._decoder.feed, self._handler.feed_into
+        for frame in frames:
+            for chunk in decode(frame):
+                handle(chunk, events)
+
+    def _break_off(self, error: ToolwireError, events: list[SegmentEvent]) -> None:
+        """What came before the fault in the same call counts; then ERROR. The error may hold frames or chunks."""
+        try:
+            for item in error.before:
+                if isinstance(item, ChunkResponse):
+                    self._handler.feed_into(item, events)
+                else:
+                    self._decode([item], events)
+        except ToolwireError as earlier:
+            self._break_off(earlier, events)
+        self._handler.finalize_into(error, events)
 
     @property
     def invocations(self) -> list[ToolInvocation]:

@@ -50,7 +50,7 @@ CALL_SEGMENTS = frozenset({SegmentType.TOOL_CALL, *TOOL_SEGMENTS.values()})
 """All segment types that are calls."""
 
 
-class FieldDelta(msgspec.Struct, frozen=True, omit_defaults=True):
+class FieldDelta(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Decoded text of one argument while it arrives: for a screen, never for execution.
 
     `path` leads to the value (`("files", 0, "content")`); `text` is what was added to it, with escapes decoded for
@@ -62,7 +62,7 @@ class FieldDelta(msgspec.Struct, frozen=True, omit_defaults=True):
     done: bool = False
 
 
-class SegmentEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+class SegmentEvent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One event. Which fields are set depends on `type`:
 
     START: segment_id, segment_type, tool_name (calls), metadata
@@ -74,9 +74,9 @@ class SegmentEvent(msgspec.Struct, frozen=True, omit_defaults=True):
 
     type: EventType
     segment_id: str = ""
+    delta: str = ""
     segment_type: SegmentType | None = None
     tool_name: str | None = None
-    delta: str = ""
     fields: list[FieldDelta] | None = None
     metadata: dict[str, Any] | None = None
     stop_reason: StopReason | None = None
