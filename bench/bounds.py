@@ -133,8 +133,8 @@ def _many_calls() -> Iterator[bytes]:
 
 
 def _name() -> Iterator[bytes]:
-    while True:
-        yield _calls(call(..., name="nnnnnnnn"))
+    for number in range(10**6):
+        yield _calls(call(..., name=f"part{number}"))
 
 
 def _call_id() -> Iterator[bytes]:

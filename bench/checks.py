@@ -36,9 +36,9 @@ def decode(
     return events, stream
 
 
-def random_cut(body: bytes, rng: random.Random) -> list[bytes]:
-    """The body in two to twelve pieces, some of them near line ends and some empty; now and then byte by byte."""
-    if rng.random() < 0.05:
+def random_cut(body: bytes, rng: random.Random, *, bytewise: float = 0.05) -> list[bytes]:
+    """The body in two to thirteen pieces, one cut near a line end, some empty; now and then byte by byte."""
+    if rng.random() < bytewise:
         return [body[at : at + 1] for at in range(len(body))]
     places = [rng.randint(0, len(body)) for _ in range(rng.randint(1, 11))]
     near = body.find(b"\n", places[0])

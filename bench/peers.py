@@ -52,14 +52,10 @@ def sdk_accumulate(pieces: Sequence[bytes]) -> SdkAnswer:
     """Read a stream to its end with the SDK's own accumulation; raises whatever the SDK raises."""
     state: ChatCompletionStreamState[None] = ChatCompletionStreamState()
     for chunk in sdk_chunks(pieces):
-        # The SDK's own `.stream()` helper skips what is no chunk in the same way.
-        if chunk.object == "chat.completion.chunk":
-            for _ in state.handle_chunk(chunk):
-                pass
-    message = state.current_completion_snapshot.choices[0]
-    calls: list[Any] = list(message.message.tool_calls or [])
-    return SdkAnswer(
-        message.message.content or "",
-        [(call.id or "", call.function.name, call.function.arguments or "") for call in calls],
-        message.finish_reason,
-    )
+        state.handle_chunk(chunk)
+    choice = state.current_completion_snapshot.choices[0]
+    message: Any = choice.message
+    calls = [(call.id or "", call.function.name, call.function.arguments or "") for call in message.tool_calls or ()]
+    if message.function_call is not None:
+        calls.append(("", message.function_call.name, message.function_call.arguments or ""))
+    return SdkAnswer(message.content or "", calls, choice.finish_reason)

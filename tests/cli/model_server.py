@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 
 class ModelServer:
-    """`answers` are bodies (200, an event stream) or (status, object); the last one is given again and again."""
+    """`answers` are bodies (200, an event stream), (status, object), or None: no answer before the server ends.
 
-    def __init__(self, answers: Sequence[bytes | tuple[int, Any]], *, models: Sequence[str] = ()) -> None:
+    The last one is given again and again.
+    """
+
+    def __init__(self, answers: Sequence[bytes | tuple[int, Any] | None], *, models: Sequence[str] = ()) -> None:
+        self._closing = threading.Event()
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
@@ -32,7 +37,9 @@ class ModelServer:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 answer = answers[min(len(owner.requests), len(answers) - 1)]
                 owner.requests.append(json.loads(body))
-                if isinstance(answer, bytes):
+                if answer is None:
+                    owner._closing.wait(30)
+                elif isinstance(answer, bytes):
                     self._send(200, "text/event-stream", answer)
                 else:
                     self._send(answer[0], "application/json", json.dumps(answer[1]).encode())
@@ -55,11 +62,18 @@ class ModelServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
+    def wait_for_requests(self, count: int) -> None:
+        end = time.monotonic() + 20
+        while len(self.requests) < count:
+            assert time.monotonic() < end, "the request did not come"
+            time.sleep(0.01)
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

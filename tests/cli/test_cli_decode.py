@@ -132,6 +132,7 @@ NO_STREAMS = [
     (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "PNG image"),
     (bytes(range(256)), "binary"),
     (b'data: {"error": {"message": "overloaded"}}\n\n', "event stream"),
+    (b'{"model": "llama3.2", "message": {"content": "Hi"}, "done": false}\n', "JSON, but not a stream"),
     (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", "headers"),
     (b"\xff\xfe\xfd\x80", "no recorded stream"),
 ]
@@ -262,6 +263,29 @@ def test_a_full_disk_is_a_sentence(recording: Path) -> None:
     assert done.returncode == 1
     assert b"No space left" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("source", ["/dev/zero", "/dev/urandom"])
+@pytest.mark.parametrize("wire", ["auto", "openai-chat"])
+def test_a_file_that_never_ends(source: str, wire: str) -> None:
+    ran = toolwire_command("decode", "--summary", "--wire", wire, source)
+    assert_sentence(ran, 1, f"{source}: ")
+
+
+def test_nothing_is_read_after_the_end() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "toolwire", "decode", "--summary"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environment(),
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with child:
+        child.stdin.write(ANSWER)
+        child.stdin.flush()
+        assert json.loads(child.stdout.readline())["complete"] is True
+    assert child.returncode == 0
 
 
 def test_a_live_pipe_is_shown_as_it_comes() -> None:

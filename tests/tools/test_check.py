@@ -249,11 +249,54 @@ def test_too_large_and_no_single_argument_at_fault() -> None:
     assert schema.problem({"a": [0] * 50_000}) == "the arguments do not fit the schema of this tool"
 
 
+def kinds(count: int, keyword: str) -> ArgumentCheck:
+    """A syntax tree as Pydantic writes it: every kind of node has two nodes in it, each the whole union."""
+    union = {keyword: [{"$ref": f"#/$defs/K{n}"} for n in range(count)]}
+    names = {
+        f"K{n}": {
+            "type": "object",
+            "properties": {"a": {**union, "title": "A"}, "b": {**union, "title": "B"}, f"p{n}": {"type": "integer"}},
+            "required": [f"p{n}"],
+            "additionalProperties": {"const": {"anyOf": [1]}},
+        }
+        for n in range(count)
+    }
+    return check({"r": union}, **{"$defs": names})
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+@pytest.mark.parametrize("count", [2, 3, 5, 10, 20, 40])
+def test_syntax_trees_of_many_kinds_are_checked_in_bounded_time(count: int, keyword: str) -> None:
+    schema = kinds(count, keyword)
+    start = time.perf_counter()
+    value: dict[str, Any] = {"p0": 1}
+    wrong: dict[str, Any] = {"p0": "x"}
+    every = {f"p{n}": 1 for n in range(count)}
+    for depth in range(60):
+        value = {"a": value, "b": {"p0": 1}, f"p{depth % count}": 1, "odd": {"anyOf": [1]}}
+        wrong = {"a": wrong, "b": {"p0": 1}} | every
+        assert schema.problem({"r": value}) is None
+        assert schema.problem({"r": wrong}) is not None
+        assert schema.problem({"r": {**value, "odd": 2}}) is not None
+    assert time.perf_counter() - start < 5
+
+
 @pytest.mark.parametrize("keyword", ["anyOf", "allOf"])
 def test_definitions_that_double_each_other_are_refused(keyword: str) -> None:
     names = {f"n{i}": {keyword: [{"$ref": f"#/$defs/n{i + 1}"}] * 2} for i in range(40)}
     with pytest.raises(ToolDefinitionError, match="over 50,000 parts"):
         check({"a": {"$ref": "#/$defs/n0"}}, **{"$defs": {**names, "n40": {"type": "string"}}})
+
+
+@pytest.mark.parametrize("end", ["type", "items"])
+def test_a_doubling_that_leads_back_is_refused(end: str) -> None:
+    names: dict[str, Any] = {f"n{i}": {"anyOf": [{"$ref": f"#/$defs/n{i + 1}"}] * (2 + i % 2)} for i in range(30)}
+    names["n30"] = {
+        "properties": {"definitions": {"$ref": "#/$defs/n0"}},
+        end: {"type": "object"} if end == "items" else end,
+    }
+    with pytest.raises(ToolDefinitionError):
+        check({"definitions": {"$ref": "#/$defs/n0"}}, **{"$defs": names})
 
 
 def test_deep_arguments_never_reach_the_stack_of_the_validator() -> None:

@@ -115,6 +115,9 @@ class _Decoding:
         for data in self._cuts(recording):
             empty = False
             self._print(stream.feed(data), shown)
+            if stream.complete or stream.error is not None:
+                # Nothing that follows changes anything, and it may never end.
+                break
         was_whole = stream.error is None
         self._print(stream.close(), shown)
         if was_whole and isinstance(stream.error, ProtocolError) and "event" in stream.error.facts:

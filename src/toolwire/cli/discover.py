@@ -43,7 +43,7 @@ async def find_models(env: Mapping[str, str]) -> list[Found]:
     """Everything usable: models of running servers first, then services whose key is set."""
     found: list[Found] = []
     for provider, models in (await running_servers(env)).items():
-        found += [Found(f"{provider}:{model}", f"{PROVIDERS[provider].title}, running here") for model in models]
+        found += [Found(f"{provider}:{model}", "running here") for model in models]
     for row in PROVIDERS.values():
         if row.key_variable and row.default_model and env.get(row.key_variable):
             found.append(Found(f"{row.name}:{row.default_model}", f"{row.key_variable} is set"))
@@ -54,6 +54,9 @@ async def running_servers(env: Mapping[str, str]) -> dict[str, list[str]]:
     """The model servers that answer on this machine, by provider, with some of their models."""
     if not is_allowed(env):
         return {}
+    # Before the clock runs: importing it takes longer than the wait.
+    import aiohttp  # noqa: F401
+
     rows = [row for row in PROVIDERS.values() if row.is_local and is_loopback(_base_url(row, env))]
     timeouts = Timeouts(connect=WAIT, idle=WAIT, total=WAIT)
     async with AiohttpTransport(timeouts=timeouts, limits=Limits(stream=ANSWER)) as transport:

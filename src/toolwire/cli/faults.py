@@ -48,7 +48,14 @@ def _command_hint(error: ErrorInfo) -> str:
         return "Raise --max-turns if the task needs more."
     if error.type == "AuthenticationFailed" and "status" not in error.facts:
         return error.hint.replace(", or pass api_key", "").rstrip(".") + "; toolwire providers lists what is set up."
-    return error.hint
+    return error.hint or _HINTS.get(error.type, "")
+
+
+_HINTS = {
+    "ProtocolError": "Try again; if it stays so, the server does not speak the format that was expected of it.",
+    "ProviderError": "Try again later; the provider's status page may say more.",
+}
+"""Where the library has no better one."""
 
 
 def guarded(work: Callable[[], int]) -> int:
@@ -74,10 +81,11 @@ def guarded(work: Callable[[], int]) -> int:
             import traceback
 
             traceback.print_exc()
-        say(
-            f"this is a bug in Toolwire: {type(error).__name__}: {error}",
-            "Run it again with TOOLWIRE_DEBUG=1 in the environment and report what it prints.",
-        )
+        with suppress(OSError):
+            say(
+                f"this is a bug in Toolwire: {type(error).__name__}: {error}",
+                "Run it again with TOOLWIRE_DEBUG=1 in the environment and report what it prints.",
+            )
         return BUG
 
 

@@ -21,7 +21,7 @@ def providers() -> int:
     running = asyncio.run(running_servers(os.environ))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title, no_wrap in (("name", True), ("title", False), ("wire", True), ("key", True), ("here", False)):
-        table.add_column(title, no_wrap=no_wrap)
+        table.add_column(title, no_wrap=no_wrap, overflow="fold")
     for row in PROVIDERS.values():
         is_ready, words = _state(row, os.environ, running)
         table.add_row(
@@ -48,7 +48,7 @@ def _state(row: Provider, env: Mapping[str, str], running: Mapping[str, list[str
         models = ", ".join(running.get(row.name, ()))
         return (True, f"running: {models}" if models else "running") if row.name in running else (False, "not running")
     if not row.base_url and not env.get(row.base_url_variable):
-        return False, f"{row.base_url_variable} or --base-url"
+        return False, "needs --base-url"
     if row.name == "openai-compatible":
         return True, f"{row.base_url_variable} is set"
     return (True, "key is set") if env.get(row.key_variable) else (False, "no key")

@@ -76,7 +76,7 @@ def _first_mark(lines: bytes) -> str | None:
 
 def no_recording(start: bytes) -> ToolwireError:
     """What to say about bytes that are no stream of a known format."""
-    hint = f"If it is a recorded stream all the same, name its format with --wire: {', '.join(WIRES)}."
+    hint = f"Known formats: {', '.join(WIRES)}. If it is of one of them all the same, name it with --wire."
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
     head = text[:64].lower()
     if not text:
@@ -87,6 +87,8 @@ def no_recording(start: bytes) -> ToolwireError:
     if b"\0" in start:
         return ProtocolError("it is binary data, not a recorded stream", hint=hint)
     if any(line.lstrip().startswith(_SSE_FIELDS) for line in start.splitlines()[:100]):
-        return ProtocolError("it is an event stream, but nothing near its start says of which provider", hint=hint)
+        return ProtocolError("it is an event stream, but nothing near its start is of a known format", hint=hint)
+    if text.startswith((b"{", b"[")):
+        return ProtocolError("it is JSON, but not a stream of a known format", hint=hint)
     shown = text[:40].decode("utf-8", "replace")
     return ProtocolError(f"it is no recorded stream: it begins with {shown!r}", hint=hint)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import sys
-from collections.abc import Callable
-from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from ..agent.events import AgentEvent, RunFailed
+from ..agent.events import AgentEvent
 from ..agent.loop import MAX_TURNS, Agent
 from ..errors import ConfigError
 from ..providers.catalog import PROVIDERS, resolve
@@ -22,10 +19,10 @@ from ..transport import AiohttpTransport, Timeouts
 from .ask import TerminalQuestion
 from .choose import check_choice, choose_model
 from .console import PlainConsole, has_person
-from .faults import say_error
 from .inputs import STANDARD_INPUT, as_text, read_whole
 from .install import NAME, ensure_weights
 from .screen import Screen
+from .session import Session
 from .visible import json_bytes
 
 EMBEDDED_WORDS = (
@@ -84,7 +81,7 @@ def run(
 
     from ..tools.demo import demo_tools
 
-    tools = [] if no_tools else demo_tools(Path.cwd())
+    tools = [] if no_tools else demo_tools(_here())
     screen = Screen(console)
     person = has_person() and not json
     agent = Agent(
@@ -92,17 +89,17 @@ def run(
         tools,
         system_prompt=as_text(system),
         approve=TerminalQuestion(console, screen) if person else None,
-        base_url=base_url,
+        base_url=None if base_url is None else as_text(base_url),
         transport=AiohttpTransport(timeouts=Timeouts(idle=timeout)),
         max_turns=max_turns,
     )
     if words == EMBEDDED_WORDS:
         ensure_weights()
     if json:
-        return _Session(agent, _print_json).ask_once(as_text(question or DEMO_QUESTION))
+        return Session(agent, _print_json).ask_once(as_text(question or DEMO_QUESTION))
     names = ", ".join(tool.name for tool in tools)
     screen.header(words, f"Tools: {names}" if names else "No tools.")
-    session = _Session(agent, screen.show, screen)
+    session = Session(agent, screen.show, screen)
     if question is None and person:
         return session.chat()
     if question is None:
@@ -115,72 +112,22 @@ def describe(model: str, base_url: str | None) -> str:
     endpoint = resolve(model, os.environ, base_url=base_url)
     provider = endpoint.provider
     if provider.name != "local" or base_url:
-        maker = "" if provider.name == "openai-compatible" else f" from {provider.title}"
+        maker = "" if provider.name == "openai-compatible" else f" from {provider.title.partition(' (')[0]}"
         return f"{endpoint.model}{maker}, at {shown_url(endpoint.base_url)}"
     if endpoint.model == provider.default_model:
         return EMBEDDED_WORDS
     return f"{Path(endpoint.model).name}, running on this machine."
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        raise ConfigError(
+            "the folder you are in is not there any more", hint="Go to another one, or use --no-tools."
+        ) from None
+
+
 def _print_json(event: AgentEvent) -> None:
     sys.stdout.buffer.write(json_bytes(event) + b"\n")
     sys.stdout.buffer.flush()
-
-
-class _Session:
-    """One agent and the event loop it lives in, over one question or many."""
-
-    def __init__(self, agent: Agent, show: Callable[[AgentEvent], None], screen: Screen | None = None) -> None:
-        self._agent = agent
-        self._show = show
-        self._screen = screen
-
-    def ask_once(self, question: str) -> int:
-        """Asks and gives the exit code."""
-        with asyncio.Runner() as runner:
-            try:
-                return self._ask(runner, question)
-            finally:
-                runner.run(self._agent.close())
-
-    def chat(self) -> int:
-        """Questions at the terminal until Ctrl-D; Ctrl-C ends an answer, not the conversation."""
-        assert self._screen is not None
-        with suppress(ImportError):
-            import readline  # noqa: F401
-        self._screen.header("Ctrl-C stops an answer, Ctrl-D ends.")
-        with asyncio.Runner() as runner:
-            try:
-                while True:
-                    try:
-                        question = input("\n> ")
-                        if question.strip():
-                            self._ask(runner, question)
-                    except KeyboardInterrupt:
-                        print("\n(interrupted; Ctrl-D ends)")
-                    except EOFError:
-                        print()
-                        return 0
-            finally:
-                runner.run(self._agent.close())
-
-    def _ask(self, runner: asyncio.Runner, question: str) -> int:
-        screen = self._screen
-        try:
-            if screen is not None:
-                screen.begin()
-                screen.wait("starting the model")
-            failure = runner.run(self._run(question))
-        finally:
-            if screen is not None:
-                screen.settle()
-        return 0 if failure is None else say_error(failure.error)
-
-    async def _run(self, question: str) -> RunFailed | None:
-        failure: RunFailed | None = None
-        async with aclosing(self._agent.run(question)) as events:
-            async for event in events:
-                self._show(event)
-                if isinstance(event, RunFailed):
-                    failure = event
-        return failure

@@ -18,8 +18,8 @@ from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent
 from .visible import one_line, visible
 from .wrapping import WordWrap
 
-FIELD_CHARACTERS = 4_000
-"""How much of one argument is shown while it streams; the rest is counted."""
+CALL_CHARACTERS = 4_000
+"""How much of a call's arguments is shown while they stream."""
 
 RESULT_LINES, RESULT_CHARACTERS = 10, 800
 """How much of a result is shown; the model gets all of it."""
@@ -43,7 +43,7 @@ class _Shown:
         self.waiting: list[tuple[str, str]] = []
         self.ended = False
         self.path: tuple[str | int, ...] | None = None
-        self.length = 0
+        self.room = CALL_CHARACTERS
         self.wrap: WordWrap | None = None
 
 
@@ -63,11 +63,7 @@ class Screen:
         """What this is, before anything else."""
         self._block()
         for line in lines:
-            text = visible(line)
-            if self._console.is_terminal:
-                wrap = WordWrap(self._console.width)
-                text = wrap.feed(text) + wrap.flush()
-            self._write(f"{text}\n", "dim")
+            self._write(f"{self._wrapped(visible(line), self._console.width)}\n", "dim")
 
     def question(self, text: str) -> None:
         """A question that nobody typed."""
@@ -141,18 +137,20 @@ class Screen:
 
     def _field(self, segment_id: str, shown: _Shown, field: FieldDelta) -> None:
         """A piece of an argument: its name when it begins, then its text as it grows."""
+        if shown.room <= 0:
+            return
         if shown.path != field.path:
-            shown.path, shown.length = field.path, 0
-            self._add(segment_id, f"  {_spelled(field.path)} ", "dim")
-        room = FIELD_CHARACTERS - shown.length
-        shown.length += len(field.text)
-        if room > 0:
-            text = visible(field.text[:room]).replace("\n", "\n    ")
-            self._add(segment_id, text, "cyan")
+            shown.path = field.path
+            label = f"  {_spelled(field.path)} "
+            shown.room -= len(label)
+            self._add(segment_id, label, "dim")
+        text = visible(field.text[: max(shown.room, 0)])
+        shown.room -= len(field.text)
+        self._add(segment_id, text.replace("\n", "\n    "), "cyan")
+        if shown.room <= 0:
+            self._add(segment_id, " … more than is shown here", "dim")
         if field.done:
             shown.path = None
-            if shown.length > FIELD_CHARACTERS:
-                self._add(segment_id, f" … {shown.length - FIELD_CHARACTERS:,} more characters", "dim")
 
     def _add(self, segment_id: str, text: str, style: str = "") -> None:
         """Writes now what belongs to the segment in front, later what belongs to one behind it."""
@@ -194,7 +192,8 @@ class Screen:
         self._write(f"  {mark} ", style)
         self._write(name, "dim")
         text, left = _excerpt(result.content)
-        self._write(visible(text).replace("\n", "\n    "), "red" if result.is_error else "")
+        text = self._wrapped(name + visible(text), self._console.width - 6)[len(name) :]
+        self._write(text.replace("\n", "\n    "), "red" if result.is_error else "")
         if left:
             self._write(f"\n    … {left:,} more characters", "dim")
         self._write(f"  {_duration(result.seconds)}\n" if result.seconds else "\n", "dim")
@@ -208,6 +207,13 @@ class Screen:
         if event.stop_reason in _ENDS:
             facts.append(_ENDS[event.stop_reason])
         self._write(" · ".join(facts) + "\n", "dim")
+
+    def _wrapped(self, text: str, width: int) -> str:
+        """Broken between words on a terminal; a pipe gets text as it is."""
+        if not self._console.is_terminal:
+            return text
+        wrap = WordWrap(width)
+        return wrap.feed(text) + wrap.flush()
 
     def _block(self) -> None:
         """The start of a line with an empty one above it."""

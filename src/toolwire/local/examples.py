@@ -83,7 +83,7 @@ def _value(key: str, value: Any, turn: int) -> Any:
     if kind == "boolean":
         return turn == 0
     if kind == "array":
-        return []
+        return [_value(key, schema.get("items"), turn)]
     if kind == "object":
         return {}
     for word in key.lower().replace("-", "_").split("_"):

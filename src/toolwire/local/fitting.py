@@ -60,12 +60,12 @@ TOPICS = (
     Topic(
         word_set("files folder folders directory directories dir ls"),
         word_set("list ls folder directory dir"),
-        lambda question: any("." not in path and path.islower() for path in question.paths),
+        lambda question: len(question.paths) > len(question.files),
     ),
     Topic(
         word_set("read open contents content cat print file"),
         word_set("read open cat"),
-        lambda question: any("." in path or not path.islower() for path in question.paths),
+        lambda question: bool(question.files),
     ),
     Topic(word_set("weather rain raining sunny temperature forecast snow snowing wind"), word_set("weather forecast")),
     Topic(word_set("search find google lookup"), word_set("search find lookup")),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from .places import AREAS, ZONES
-from .question import Question, is_path_name
+from .question import MAX_CHARACTERS, Question, is_path_name
 from .vocabulary import NOT_FOLDERS, STOP_WORDS
 
 MAX_CHOICES = 160
@@ -40,14 +40,12 @@ def _mentioned(key: str, value: object, question: Question) -> bool:
 
 
 def _plain_type(value: object) -> str:
-    """The JSON type of a property, looking through `anyOf` with null."""
+    """The one JSON type of a property besides null, written as `type` or as `anyOf`."""
     if not isinstance(value, dict):
         return ""
-    kinds = value.get("type")
-    if isinstance(kinds, str):
-        return kinds
-    options = [option for option in value.get("anyOf", ()) if isinstance(option, dict) and option.get("type") != "null"]
-    return _plain_type(options[0]) if len(options) == 1 else ""
+    kinds = value.get("type", [_plain_type(option) for option in value.get("anyOf", ())])
+    named = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
+    return str(named[0]) if len(named) == 1 else ""
 
 
 def _narrow_property(key: str, value: object, question: Question) -> object:
@@ -60,13 +58,21 @@ def _narrow_property(key: str, value: object, question: Question) -> object:
     if kind in {"number", "integer"}:
         numbers = [n for n in question.numbers if kind == "number" or isinstance(n, int)]
         return {"type": kind, "enum": numbers} if numbers else value
+    if kind == "array" and isinstance(value.get("items"), dict):
+        return {**value, "items": _narrow_property(key, value["items"], question), "maxItems": _few(value)}
     if kind != "string":
         return value
     words = set(key.lower().replace("-", "_").split("_"))
     if words & {"expression", "formula", "equation", "calculation"}:
         return _expression(question)
-    choices = _choices(words, value, question)
+    shortest, longest = value.get("minLength", 0), value.get("maxLength", MAX_CHARACTERS)
+    choices = [choice for choice in _choices(words, value, question) if shortest <= len(choice) <= longest]
     return {"type": "string", "enum": choices} if 0 < len(choices) <= MAX_CHOICES else value
+
+
+def _few(value: dict[str, Any]) -> int:
+    """Left alone the model never ends a list."""
+    return max(min(value.get("maxItems", 4), 4), value.get("minItems", 0))
 
 
 def _choices(words: set[str], value: dict[str, Any], question: Question) -> list[str]:
@@ -102,7 +108,7 @@ def _expression(question: Question) -> dict[str, Any]:
 
 
 def _zones(value: dict[str, Any], question: Question) -> list[str]:
-    """The zones of the places named; a place that is not in the table as it is, or in any area if cities will not do."""
+    """The zones of the places named; a place not in the table as it is or, if a city will not do, in any area."""
     written = [word for word in question.paths if word.split("/")[0] in AREAS]
     if written:
         return written

@@ -107,6 +107,11 @@ class Question:
         """Words that look like files or folders: `notes.txt`, `src/app`, `LICENSE`."""
         return [word for word in self.words if _is_path(word)]
 
+    @property
+    def files(self) -> list[str]:
+        """The paths that name a file rather than a folder: those with an ending, and those known without."""
+        return [path for path in self.paths if "." in path.rpartition("/")[2].strip(".") or path.lower() in BARE_FILES]
+
     @cached_property
     def units(self) -> tuple[list[str], list[str]]:
         """Units of measure, in order: those right after a number, and the others."""
@@ -248,7 +253,7 @@ def _split(word: str) -> list[str]:
 
 
 def _trimmed(run: list[str]) -> list[str]:
-    """Without the operators and open parentheses that lead nowhere at both ends; a percent sign is no operator there."""
+    """Without the operators and open parentheses that lead nowhere at both ends; a last percent sign is not one."""
     while run and run[-1] in {"+", "-", "*", "/", "**", "("}:
         run = run[:-1]
     while run and run[0] in {"*", "/", "%", "**", ")"}:

@@ -22,8 +22,10 @@ from .fitting import fitting_tools
 from .narrowing import narrow
 from .question import Question
 
-CALL_TOKENS = 256
-ANSWER_TOKENS = 256
+MAX_TOKENS = 256
+"""Of an answer, unless the request says otherwise: left alone the model may go on for ever."""
+DESCRIPTION = 200
+"""Characters of a tool's description that the model is shown."""
 _REPLACED = frozenset(
     {
         "messages",
@@ -49,10 +51,10 @@ def shape_request(body: dict[str, Any]) -> dict[str, Any]:
     answering = bool(messages) and messages[-1].get("role") == "tool"
     passed = {key: value for key, value in body.items() if key not in _REPLACED}
 
+    limit = body.get("max_completion_tokens") or body.get("max_tokens") or MAX_TOKENS
     if chosen := _chosen(body.get("tool_choice"), question, tools, answering):
-        return passed | _call(question, chosen)
+        return passed | _call(question, chosen) | {"max_tokens": limit}
     answer = answer_from_results(messages, question) if answering else plain_answer(messages, question, tools)
-    limit = body.get("max_completion_tokens") or body.get("max_tokens") or ANSWER_TOKENS
     return passed | answer | {"max_tokens": limit}
 
 
@@ -74,7 +76,9 @@ def _call(question: Question, chosen: list[dict[str, Any]]) -> dict[str, Any]:
     tools: list[dict[str, Any]] = []
     for tool in chosen:
         schema = narrow(tool.get("parameters"), question)
-        tools.append({"type": "function", "function": {**tool, "parameters": schema}})
+        about = str(tool.get("description") or "").partition("\n")[0][:DESCRIPTION]
+        function = {"name": tool["name"], "description": about, "parameters": schema}
+        tools.append({"type": "function", "function": function})
         for asked, arguments in examples(tool, list(schema["properties"])):
             written = {"name": tool["name"], "arguments": msgspec.json.encode(arguments).decode()}
             call = {"id": f"example_{len(turns)}", "type": "function", "function": written}
@@ -93,7 +97,6 @@ def _call(question: Question, chosen: list[dict[str, Any]]) -> dict[str, Any]:
         "parallel_tool_calls": False,
         "stop": ["<tool_call>"],
         "temperature": 0,
-        "max_tokens": CALL_TOKENS,
     }
 
 

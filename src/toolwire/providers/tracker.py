@@ -104,6 +104,12 @@ class ToolCallTracker:
         `key` is what the provider sent to name the call (None if it sent nothing); `name` may be whole, repeated or
         a piece; the result's `name` holds only what is new.
         """
+        if not call_id and not name and key is not None:
+            # Nearly every delta: more text for a call that is known.
+            known = self._by_key.get(key)
+            if known is not None and arguments and not known.done:
+                self._take_arguments(known, arguments)
+                return ToolCallDelta(known.index, None, None, arguments, False, provider_data)
         call = self._find(key, call_id, name, arguments)
         if call is None:
             if not (call_id or name or arguments):
@@ -116,11 +122,7 @@ class ToolCallTracker:
         fresh_id = self._take_id(call, key, call_id)
         fresh_name = self._take_name(call, key, name)
         if arguments:
-            call.size += len(arguments)
-            if call.size > self._limits.arguments:
-                raise LimitExceeded("the arguments of one call", self._limits.arguments, tool=call.name or None)
-            call.unread.append(arguments)
-            call.name_closed = bool(call.name)
+            self._take_arguments(call, arguments)
         return ToolCallDelta(call.index, fresh_id, fresh_name, arguments, False, provider_data)
 
     def done(self, key: Key) -> ToolCallDelta | None:
@@ -175,6 +177,13 @@ class ToolCallTracker:
         if key is not None:
             self._by_key[key] = call
         return call
+
+    def _take_arguments(self, call: _Call, arguments: str) -> None:
+        call.size += len(arguments)
+        if call.size > self._limits.arguments:
+            raise LimitExceeded("the arguments of one call", self._limits.arguments, tool=call.name or None)
+        call.unread.append(arguments)
+        call.name_closed = bool(call.name)
 
     def _take_id(self, call: _Call, key: Key | None, call_id: str | None) -> str | None:
         if not call_id or call_id == call.call_id:

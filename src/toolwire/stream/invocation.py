@@ -57,11 +57,11 @@ class ToolInvocationAdapter:
         self._tools = tools
         self._limits = limits
         self._turn = turn
-        self.reset()
+        self._admitted: dict[str, ToolInvocation] = {}
 
     def reset(self) -> None:
         """Forgets the answer so far."""
-        self._admitted: dict[str, ToolInvocation] = {}
+        self._admitted.clear()
 
     def read(self, call: ArrivedCall) -> None:
         """Sets `arguments` of an ended call, or `problem`."""

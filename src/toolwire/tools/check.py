@@ -32,12 +32,23 @@ _LINE = 400
 class ArgumentCheck:
     """A compiled schema. A `ToolDefinitionError` says why a schema cannot be used."""
 
-    __slots__ = ("_loose", "_repeats", "_schema", "_validator")
+    __slots__ = ("_loose", "_repeats", "_schema", "_validator", "_without_required")
 
     def __init__(self, tool: str, schema: dict[str, Any]) -> None:
-        self._schema = schema
-        self._repeats = _repeats(tool, schema)
-        self._validator = _compile(tool, schema)
+        self._schema = compiled = schema
+        size, self._repeats = _weigh(schema)
+        if size > MAX_SCHEMA:
+            compiled = _share_unions(schema)
+            size, self._repeats = _weigh(compiled)
+        if size > MAX_SCHEMA:
+            raise ToolDefinitionError(
+                f"the parameters of tool {tool!r} are over {MAX_SCHEMA:,} parts once their references are written out",
+                hint="Use fewer definitions that refer to each other.",
+                tool=tool,
+                limit=MAX_SCHEMA,
+            )
+        self._validator = _compile(tool, compiled)
+        self._without_required = {key: value for key, value in compiled.items() if key != "required"}
         self._loose: Validator | None = None
 
     def problem(self, arguments: dict[str, Any]) -> str | None:
@@ -124,7 +135,7 @@ class ArgumentCheck:
             if name not in arguments:
                 yield f"{spell_path([name])}: required, but missing"
         if self._loose is None:
-            self._loose = _compile("", {k: v for k, v in self._schema.items() if k != "required"})
+            self._loose = _compile("", self._without_required)
         if not self._loose.is_valid({}):
             return
         properties = self._schema.get("properties", {})
@@ -192,10 +203,12 @@ _SAME_VALUE = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "then", "else",
 """Keywords whose schemas look at the same value again; all others look at a part of it, or at nothing."""
 
 
-def _repeats(tool: str, schema: dict[str, Any]) -> int:
-    """How often, at most, one value is looked at again per level of nesting. 1 for a schema of bounded depth.
+def _weigh(schema: dict[str, Any]) -> tuple[int, int]:
+    """Two bounds on the work that arguments can cause.
 
-    Also refuses a schema that is small on paper and huge once its references are written out.
+    The size of the schema with every reference written out, up to where it refers to itself: the validator goes
+    through that much. And how often, at most, one value is looked at again per level of nesting when a refusal is
+    explained: 1 for a schema that does not refer to itself.
     """
     known: dict[str, tuple[int, int] | None] = {}
     widest, recursive = 1, False
@@ -223,6 +236,9 @@ def _repeats(tool: str, schema: dict[str, Any]) -> int:
             return 1, 0
         size, again = 1, _looks_inside(node)
         for keyword, value in node.items():
+            if keyword in ("$defs", "definitions") and isinstance(value, dict):
+                size = max([size, *(walk(each)[0] for each in value.values())])
+                continue
             if keyword == "dependentSchemas" and isinstance(value, dict):
                 value = list(value.values())
             more_size, more_again = walk(value)
@@ -240,14 +256,40 @@ def _repeats(tool: str, schema: dict[str, Any]) -> int:
         size = walk(schema)[0]
     except RecursionError:
         size = MAX_SCHEMA + 1
-    if size > MAX_SCHEMA:
-        raise ToolDefinitionError(
-            f"the parameters of tool {tool!r} are over {MAX_SCHEMA:,} parts once their references are written out",
-            hint="Use fewer definitions that refer to each other.",
-            tool=tool,
-            limit=MAX_SCHEMA,
-        )
-    return widest if recursive else 1
+    return size, widest if recursive else 1
+
+
+_PLAIN_VALUES = frozenset({"const", "enum", "default", "examples"})
+
+
+def _share_unions(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same schema with equal unions written once.
+
+    Types that hold each other (a node is one of twenty kinds, each with two nodes in it) come with the whole union
+    written out wherever it is used; the validator remembers what it found only where a reference leads back.
+    """
+    unions: dict[str, str] = {}
+    shared: dict[str, Any] = {}
+
+    def walk(node: Any) -> Any:
+        if isinstance(node, list):
+            return [walk(each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        node = {keyword: value if keyword in _PLAIN_VALUES else walk(value) for keyword, value in node.items()}
+        for keyword in ("anyOf", "oneOf"):
+            union = node.get(keyword)
+            if isinstance(union, list) and isinstance(node.get("allOf", []), list):
+                spelled = json.dumps({keyword: node.pop(keyword)}, sort_keys=True)
+                name = unions.setdefault(spelled, f"toolwire-union-{len(unions)}")
+                shared[name] = {keyword: union}
+                node["allOf"] = [*node.get("allOf", []), {"$ref": f"#/$defs/{name}"}]
+        return node
+
+    if '"$id"' in json.dumps(schema):  # a reference would not mean the same below it
+        return schema
+    rewritten: dict[str, Any] = walk(schema)
+    return {**rewritten, "$defs": {**rewritten.get("$defs", {}), **shared}}
 
 
 def _looks_inside(schema: dict[str, Any]) -> int:

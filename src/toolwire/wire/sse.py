@@ -71,30 +71,41 @@ class SseDecoder(LineDecoder[SseEvent]):
 
     def _lines(self, lines: list[bytes], at: int, frames: list[SseEvent]) -> int:
         plain = self._plain
-        for raw in lines:
-            size = len(raw)
-            if size < 3 and raw in _BLANK:
-                text = self._text
-                if text is not None:
-                    if self._joined is not None:
-                        text = self._joined.decode()
-                        self._joined = None
-                    frames.append(SseEvent(text, self._type or "message", self._id, self._first))
-                    self._text = None
-                self._type = ""
-                self._first = -1
-            elif raw[:6] == b"data: " and size <= plain and self._text is None:
-                # Almost every line of an answer; `_line` would do the same, slower.
+        rest = iter(lines)
+        for raw in rest:
+            if raw[:6] == b"data: " and len(raw) <= plain and self._text is None:
+                # Almost every line of an answer, and after it a blank one: what is below does the same, slower.
                 try:
-                    self._text = raw[6 : -2 if raw[-2] == 13 else -1].decode()
+                    text = raw[6 : -2 if raw[-2] == 13 else -1].decode()
                 except UnicodeDecodeError as error:
                     raise invalid_utf8(at + 6 + error.start) from None
-                if self._first < 0:
-                    self._first = at
-            else:
+                first = self._first if self._first >= 0 else at
+                at += len(raw)
+                raw = next(rest, b"")
+                if raw == b"\n" or raw == b"\r\n":
+                    frames.append(SseEvent(text, self._type or "message", self._id, first))
+                    self._type = ""
+                    self._first = -1
+                    at += len(raw)
+                    continue
+                self._text, self._first = text, first
+            if raw in _BLANK:
+                self._blank(frames)
+            elif raw:
                 self._line(raw, at, frames)
-            at += size
+            at += len(raw)
         return at
+
+    def _blank(self, frames: list[SseEvent]) -> None:
+        text = self._text
+        if text is not None:
+            if self._joined is not None:
+                text = self._joined.decode()
+                self._joined = None
+            frames.append(SseEvent(text, self._type or "message", self._id, self._first))
+            self._text = None
+        self._type = ""
+        self._first = -1
 
     def _line(self, raw: bytes, at: int, frames: list[SseEvent]) -> None:
         end = len(raw) - (2 if raw.endswith(b"\r\n") else 1)
@@ -144,7 +155,7 @@ class SseDecoder(LineDecoder[SseEvent]):
     def _finish(self, frames: list[SseEvent]) -> None:
         if self._text is not None:
             self._count("last-event-without-blank-line")
-            self._lines([b"\n"], self.position, frames)
+            self._blank(frames)
 
     def _bound(self, head: bytes) -> tuple[int, str, int]:
         limits = self._limits

@@ -1,0 +1,258 @@
+"""Finding a model, choosing one, asking before a call, installing the weights, the table of providers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import pty
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.chat_bytes import ANSWER
+from cli.command import assert_sentence, toolwire_command
+from cli.model_server import ModelServer
+from toolwire.cli import choose, discover, install
+from toolwire.cli.app import run_command
+from toolwire.cli.ask import TerminalQuestion
+from toolwire.cli.console import PlainConsole
+from toolwire.cli.discover import Found, find_models, is_loopback, running_servers
+from toolwire.cli.screen import Screen
+from toolwire.local import weights
+from toolwire.stream.invocation import ToolInvocation
+from toolwire.tools.definition import Risk, ToolDefinition
+
+KEY = "sk-do-not-show-me-123456"
+
+
+@pytest.mark.parametrize(
+    ("url", "stays"),
+    [
+        ("http://127.0.0.1:11434/v1", True),
+        ("http://localhost:1/v1", True),
+        ("http://[::1]:8000/v1", True),
+        ("http://127.9.9.9/v1", True),
+        ("http://192.168.1.7:11434/v1", False),
+        ("http://localhost.example.org/v1", False),
+        ("http://127.0.0.1.example.org/v1", False),
+        ("http://127.0.0.1@example.org/v1", False),
+        ("http://[::1/v1", False),
+        ("", False),
+    ],
+)
+def test_only_loopback_is_looked_at(url: str, stays: bool) -> None:
+    assert is_loopback(url) is stays
+
+
+@pytest.fixture
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine must not make a test fail."""
+    monkeypatch.setattr(discover, "WAIT", 10.0)
+
+
+@pytest.mark.usefixtures("_patient")
+async def test_a_running_server_is_found_without_any_key() -> None:
+    with ModelServer([ANSWER], models=["llama3.2:3b", "text-embedding-3", "evil\x1b[2J", "a", "b", "c"]) as server:
+        env = {"OLLAMA_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "TOGETHER_API_KEY": KEY}
+        found = await find_models(env)
+    assert Found("ollama:llama3.2:3b", "running here") in found
+    assert [each.model for each in found if each.model.startswith("ollama")][1:] == ["ollama:a", "ollama:b"]
+    assert Found("openai:gpt-4.1-mini", "OPENAI_API_KEY is set") in found
+    assert KEY not in repr(found)
+    assert server.paths == ["/v1/models"]
+    assert "Authorization" not in server.headers[0]
+
+
+async def test_looking_can_be_turned_off() -> None:
+    with ModelServer([ANSWER], models=["llama3.2"]) as server:
+        assert await running_servers({"OLLAMA_BASE_URL": server.url, "TOOLWIRE_DISCOVER": "0"}) == {}
+    assert server.paths == []
+
+
+async def test_a_server_elsewhere_is_left_alone() -> None:
+    assert "ollama" not in await running_servers({"OLLAMA_BASE_URL": "http://192.0.2.1:11434/v1"})
+
+
+FOUND = [Found("ollama:llama3.2", "Ollama, running here"), Found("openai:gpt-4.1-mini", "OPENAI_API_KEY is set")]
+
+
+@pytest.fixture
+def _found(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def find(_env: object) -> list[Found]:
+        return FOUND
+
+    monkeypatch.setattr(choose, "find_models", find)
+
+
+def test_a_named_model_is_not_looked_for() -> None:
+    assert choose.choose_model({"TOOLWIRE_MODEL": "groq:x"}, PlainConsole(), ask=True) == "groq:x"
+
+
+def test_nothing_found_is_the_embedded_model() -> None:
+    assert choose.choose_model({"TOOLWIRE_DISCOVER": "0"}, PlainConsole(), ask=True) == "local"
+
+
+@pytest.mark.usefixtures("_found")
+def test_nobody_there_is_the_embedded_model_and_a_line_about_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert choose.choose_model({}, PlainConsole(), ask=True) == "local"
+    said = capsys.readouterr()
+    assert "also found: ollama:llama3.2" in said.err
+    assert "--model ollama:llama3.2" in said.err
+    assert said.out == ""
+
+
+@pytest.mark.usefixtures("_found")
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [([""], "local"), (["1"], "local"), (["2"], "ollama:llama3.2"), (["9", "x", "3"], "openai:gpt-4.1-mini")],
+)
+def test_a_person_chooses_by_number(
+    typed: list[str], chosen: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(typed)
+    monkeypatch.setattr(choose, "has_person", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _prompt: next(answers))
+    assert choose.choose_model({}, PlainConsole(), ask=True) == chosen
+    assert "OPENAI_API_KEY is set" in capsys.readouterr().out
+    assert next(answers, None) is None
+
+
+class _Typist:
+    """A person at a terminal who types `text` when the question is on the screen."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._master, self._slave = pty.openpty()
+        self.screen = io.StringIO()
+        console = PlainConsole()
+        console.file = self.screen
+        self.ask = TerminalQuestion(console, Screen(console))
+        stdin = os.fdopen(os.dup(self._slave), "r")
+        monkeypatch.setattr(sys, "stdin", stdin)
+        self._stdin = stdin
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    async def answer(self, invocation: ToolInvocation, tool: ToolDefinition, text: str) -> bool:
+        asked = asyncio.ensure_future(self.ask(invocation, tool))
+        await asyncio.sleep(0.05)
+        assert self.screen.getvalue().endswith("[y/N] ")
+        self.type(text)
+        return await asyncio.wait_for(asked, 10)
+
+    def close(self) -> None:
+        self._stdin.close()
+        os.close(self._master)
+        os.close(self._slave)
+
+
+@pytest.fixture
+def typist(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Typist]:
+    person = _Typist(monkeypatch)
+    yield person
+    person.close()
+
+
+CALL = ToolInvocation("s1", "delete_file", {"path": "a\u202etxt.b", "note": "x\x1b[1A"}, 1, "c1")
+TOOL = ToolDefinition("delete_file", "Delete a file.", risk=Risk.WRITE)
+
+
+@pytest.mark.parametrize(
+    ("typed", "allowed"),
+    [
+        ("y\n", True),
+        ("YES\n", True),
+        ("\n", False),
+        ("n\n", False),
+        ("yy\n", False),
+        ("\x04", False),
+        ("sure\n", False),
+    ],
+)
+async def test_only_a_typed_yes_is_yes(typist: _Typist, typed: str, allowed: bool) -> None:
+    assert await typist.answer(CALL, TOOL, typed) is allowed
+
+
+async def test_the_question_shows_exactly_the_call(typist: _Typist) -> None:
+    await typist.answer(CALL, TOOL, "n\n")
+    shown = typist.screen.getvalue()
+    assert "delete_file wants to run (risk: write)" in shown
+    assert '"path": "a\\u202etxt.b"' in shown
+    assert '"note": "x\\u001b[1A"' in shown
+    assert "\u202e" not in shown
+    assert "\x1b" not in shown
+
+
+async def test_what_was_typed_before_the_question_is_no_answer(typist: _Typist) -> None:
+    typist.type("y\n")
+    assert await typist.answer(CALL, TOOL, "n\n") is False
+
+
+async def test_a_question_that_is_given_up_reads_nothing(typist: _Typist) -> None:
+    asked = asyncio.ensure_future(typist.ask(CALL, TOOL))
+    await asyncio.sleep(0.05)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert await typist.answer(CALL, TOOL, "y\n") is True
+
+
+def test_progress_without_a_terminal_is_a_line_for_each_tenth(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def download(progress: Callable[[int, int | None], None]) -> Path:
+        progress(0, None)
+        for done in range(0, 1001, 7):
+            progress(done, 1000)
+        progress(1000, 1000)
+        return Path("weights.gguf")
+
+    monkeypatch.setattr(weights, "install_weights", download)
+    assert install.install_with_progress() == Path("weights.gguf")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.split("\n")[1:-1] == [f"{tenth}0 %" for tenth in range(1, 11)]
+    assert "about 93 MB, once" in said.err
+
+
+def test_local_without_weights(tmp_path: Path) -> None:
+    env = {"TOOLWIRE_CACHE": str(tmp_path)}
+    assert_sentence(toolwire_command("local", "path", env=env), 1, "not installed", "toolwire local install")
+    status = toolwire_command("local", "status", env=env)
+    assert status.code == 1
+    assert "weights  not installed (toolwire local install)" in status.out
+
+
+def test_local_with_weights(tmp_path: Path) -> None:
+    file = tmp_path / weights.SMOLLM2.file
+    with file.open("wb") as made:
+        made.truncate(weights.SMOLLM2.size)
+    ran = toolwire_command("local", "path", env={"TOOLWIRE_CACHE": str(tmp_path)})
+    assert (ran.code, ran.out) == (0, f"{file}\n")
+    assert "98 MB" in toolwire_command("local", "status", env={"TOOLWIRE_CACHE": str(tmp_path)}).out
+
+
+def test_providers_say_what_is_set_up_and_never_show_a_key(tmp_path: Path) -> None:
+    ran = toolwire_command("providers", env={"GROQ_API_KEY": KEY, "TOOLWIRE_CACHE": str(tmp_path)})
+    assert (ran.code, ran.err) == (0, "")
+    rows = {line.split()[0]: line for line in ran.out.split("\n") if line}
+    assert rows["groq"].rstrip().endswith("GROQ_API_KEY        key is set")
+    assert rows["openai"].rstrip().endswith("no key")
+    assert "not looked for" in rows["ollama"]
+    assert "toolwire local install" in rows["local"]
+    assert KEY not in ran.out
+
+
+@pytest.mark.usefixtures("_patient")
+def test_providers_see_a_running_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_CACHE", str(tmp_path))
+    monkeypatch.delenv("TOOLWIRE_DISCOVER", raising=False)
+    with ModelServer([ANSWER], models=["llama3.2"]) as server:
+        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
+        assert run_command(["providers"]) == 0
+    assert "running: llama3.2" in capsys.readouterr().out

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.command import assert_sentence, toolwire_command
+
+CONVERSATION = [
+    {"role": "user", "content": "Weather in Paris? \u202e"},
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_call", "id": "c1", "name": "get_weather", "arguments": {"city": "Paris"}}],
+    },
+    {"role": "tool", "content": [{"type": "tool_result", "id": "c1", "name": "get_weather", "content": "18 °C"}]},
+]
+TOOLS = [{"name": "get_weather", "description": "Weather", "parameters": {"type": "object", "properties": {}}}]
+
+
+@pytest.fixture
+def conversation(tmp_path: Path) -> str:
+    path = tmp_path / "conversation.json"
+    path.write_text(json.dumps(CONVERSATION))
+    return str(path)
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> str:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(TOOLS))
+    return str(path)
+
+
+def body(*arguments: str, stdin: bytes = b"") -> dict[str, Any]:
+    ran = toolwire_command("request", *arguments, stdin=stdin)
+    assert (ran.code, ran.err) == (0, "")
+    made: dict[str, Any] = json.loads(ran.out)
+    return made
+
+
+def test_the_body_that_would_be_sent(conversation: str, tools: str) -> None:
+    made = body("--wire", "openai-chat", "--tools", tools, "--tool-choice", "get_weather", conversation)
+    assert made["model"] == "gpt-4.1-mini"
+    assert [message["role"] for message in made["messages"]] == ["user", "assistant", "tool"]
+    assert made["tools"][0]["function"]["name"] == "get_weather"
+    assert made["tool_choice"] == {"type": "function", "function": {"name": "get_weather"}}
+    assert made["stream"] is True
+
+
+def test_it_is_indented_and_safe_to_look_at(conversation: str) -> None:
+    ran = toolwire_command("request", conversation)
+    assert ran.out.startswith('{\n  "model"')
+    assert "\u202e" not in ran.out
+    assert json.loads(ran.out)["messages"][0]["content"].endswith("\u202e")
+
+
+def test_numbers_go_under_the_providers_own_names(conversation: str) -> None:
+    numbers = ("--max-tokens", "50", "--temperature", "0.5", conversation)
+    assert body("--model", "openai:gpt-x", *numbers)["max_completion_tokens"] == 50
+    made = body("--model", "deepseek:deepseek-chat", *numbers)
+    assert (made["model"], made["max_tokens"], made["temperature"]) == ("deepseek-chat", 50, 0.5)
+
+
+def test_a_plain_model_name_with_a_colon_stays_whole(conversation: str) -> None:
+    assert body("--model", "llama3.2:3b", conversation)["model"] == "llama3.2:3b"
+
+
+@pytest.mark.parametrize("name", [[], ["-"]])
+def test_standard_input(name: list[str]) -> None:
+    assert body(*name, stdin=b'[{"role": "user", "content": "Hi"}]')["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+WRONG = [
+    (b'{"role": "user"}', [], "no conversation"),
+    (b'[{"role": "pilot", "content": "Hi"}]', [], "no conversation"),
+    (b"", [], "no conversation"),
+    (b"\xff\xfe", [], "no conversation"),
+    (b"[" * 100_000, [], "no conversation"),
+    (b'[{"role": "user", "content": [{"type": "thinking", "text": "x"}]}]', [], "user message"),
+    (b"[]", ["--wire", "morse"], "no wire format 'morse'"),
+    (b"[]", ["--tool-choice", "fly"], "'fly'"),
+    (b"[]", ["--tool-choice", "required"], "at least one tool"),
+    (b"[]", ["--max-tokens", "0"], "--max-tokens 0"),
+    (b"[]", ["--max-tokens", "many"], "many"),
+    (b"[]", ["--temperature", "nan"], "--temperature nan"),
+    (b"[]", ["--temperature", "-1"], "--temperature -1"),
+    (b"[]", ["--model", "ollama"], "which model of ollama?"),
+    (b"[]", ["--tools", "/"], "is a directory"),
+]
+
+
+@pytest.mark.parametrize(("data", "options", "words"), WRONG)
+def test_what_cannot_be_a_request(data: bytes, options: list[str], words: str) -> None:
+    ran = toolwire_command("request", *options, stdin=data)
+    assert_sentence(ran, 2, words)
+    assert ran.out == ""
+
+
+def test_the_error_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text("{}")
+    assert_sentence(toolwire_command("request", str(path)), 2, "talk.json: this is no conversation")
+    assert_sentence(toolwire_command("request", str(tmp_path / "gone.json")), 2, "there is no file", "gone.json")

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.chat_bytes import ANSWER, CALCULATE, call_deltas, sse
+from cli.command import Ran, assert_sentence, clean_environment, toolwire_command
+from cli.model_server import ModelServer
+from cli.terminal import CTRL_C, CTRL_D, Terminal
+
+KEY = "sk-loopback-0123456789abcdef"
+MODEL = ("--model", "openai-compatible:test")
+
+
+def ask(server: ModelServer, *arguments: str, cwd: Path | None = None, **env: str) -> Ran:
+    return toolwire_command("run", *MODEL, "--base-url", server.url, *arguments, cwd=cwd, env=env)
+
+
+def test_json_prints_every_event() -> None:
+    with ModelServer([CALCULATE, ANSWER]) as server:
+        ran = ask(server, "What is 17 * 23?", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    types = [event["type"] for event in ran.lines]
+    assert types[0] == "turn_started"
+    assert types[-1] == "run_finished"
+    assert types.index("tool_started") < types.index("tool_finished")
+    assert ran.lines[types.index("tool_finished")]["result"]["content"].endswith("391")
+    assert ran.lines[-1]["text"] == "It is 391."
+    assert ran.lines[-1]["turns"] == 2
+    first, second = server.requests
+    assert first["messages"] == [{"role": "user", "content": "What is 17 * 23?"}]
+    assert "calculate" in [tool["function"]["name"] for tool in first["tools"]]
+    assert [message["role"] for message in second["messages"]] == ["user", "assistant", "tool"]
+
+
+def test_the_screen_tells_it_in_order() -> None:
+    with ModelServer([CALCULATE, ANSWER]) as server:
+        ran = ask(server, "What is 17 * 23?")
+    assert (ran.code, ran.err) == (0, "")
+    expected = [
+        f"test, at {server.url}\n",
+        "Tools: current_time, calculate",
+        "Let me see… né 🦜.\n\n",
+        "● calculate  expression: 17 * 23\n",
+        "391",
+        "Easy.\n\n",
+        "It is 391.\n\n",
+        "2 turns · 20 tokens in, 10 out · ",
+    ]
+    places = [ran.out.find(words) for words in expected]
+    assert -1 not in places, ran.out
+    assert places == sorted(places)
+
+
+def test_calls_that_stream_side_by_side_are_shown_one_after_the_other() -> None:
+    one = call_deltas("calculate", '{"expression": ', '"1 + 1"}', call_id="a")
+    two = call_deltas("current_time", '{"zone": ', '"Europe/Paris"}', index=1, call_id="b")
+    mixed = [delta for pair in zip(one, two, strict=True) for delta in pair]
+    with ModelServer([sse(*mixed, stop="tool_calls"), ANSWER]) as server:
+        ran = ask(server, "Two things")
+    assert "● calculate  expression: 1 + 1\n● current_time  zone: Europe/Paris\n  → calculate: " in ran.out
+
+
+def test_options_reach_the_request() -> None:
+    with ModelServer([ANSWER]) as server:
+        ran = ask(server, "--no-tools", "--system", "Be brief.", "--", "Hello")
+    assert ran.code == 0
+    assert "No tools." in ran.out
+    assert "tools" not in server.requests[0]
+    assert server.requests[0]["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hello"},
+    ]
+
+
+def test_without_question_and_terminal_it_asks_one_of_its_own() -> None:
+    with ModelServer([ANSWER]) as server:
+        ran = toolwire_command("run", env={"TOOLWIRE_MODEL": "openai-compatible:test", "TOOLWIRE_BASE_URL": server.url})
+    assert ran.code == 0
+    assert "> What time is it in Tokyo?\n" in ran.out
+    assert server.requests[0]["messages"][0]["content"] == "What time is it in Tokyo?"
+
+
+def test_a_question_from_standard_input() -> None:
+    with ModelServer([ANSWER]) as server:
+        ran = toolwire_command("run", *MODEL, "--base-url", server.url, "-", stdin="Où est-ce ?\n".encode() + b"\xff")
+    assert ran.code == 0
+    assert server.requests[0]["messages"][0]["content"] == "Où est-ce ?\n\ufffd"
+
+
+def test_a_question_that_is_no_text() -> None:
+    with ModelServer([ANSWER]) as server:
+        ran = toolwire_command("run", *MODEL, "--base-url", server.url, b"caf\xe9")
+    assert ran.code == 0
+    assert server.requests[0]["messages"][0]["content"] == "caf\ufffd"
+
+
+HOSTILE = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\x7f\u202ereversed\u2066\u200bhidden\rback\x08\ufeff"
+
+
+def test_nothing_hostile_reaches_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(f"from the file: {HOSTILE}")
+    (tmp_path / "name\x1b[31m\u202e.txt").write_text("x")
+    answers = [
+        sse(
+            {"reasoning_content": HOSTILE},
+            {"content": HOSTILE},
+            *call_deltas("read_file", '{"path": "notes.txt"}', call_id=HOSTILE),
+            *call_deltas("list_files", "{}", index=1, call_id="list"),
+            *call_deltas(f"read{HOSTILE}", json.dumps({HOSTILE: HOSTILE}), index=2, call_id="odd"),
+            stop="tool_calls",
+        ),
+        sse({"content": f"The answer {HOSTILE}"}),
+    ]
+    with ModelServer(answers) as server:
+        plain = ask(server, "Read", cwd=tmp_path)
+    with ModelServer(answers) as server:
+        events = ask(server, "Read", "--json", cwd=tmp_path)
+    with ModelServer([(400, {"error": {"message": HOSTILE}})]) as server:
+        failed = ask(server, "Read", cwd=tmp_path)
+    assert (plain.code, events.code, failed.code) == (0, 0, 1)
+    for ran in (plain, events, failed):
+        for char in set(HOSTILE) - set("[2J]52;c;aGk=31mreversedhiddenback"):
+            assert char not in ran.out + ran.err, repr(char)
+    assert "␛[2J␛]52;c;aGk=␇<U+009B>31m␡<U+202E>reversed" in plain.out
+    assert events.lines[-1]["text"] == f"The answer {HOSTILE}"
+
+
+def test_a_flood_of_arguments_and_a_long_result_are_cut_on_the_screen(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("".join(f"line {number}\n" for number in range(500)))
+    answers = [
+        sse(
+            *call_deltas("read_file", json.dumps({"path": "long.txt"})),
+            *call_deltas("calculate", json.dumps({"expression": "1+" * 20_000 + "1"}), index=1, call_id="b"),
+            stop="tool_calls",
+        ),
+        ANSWER,
+    ]
+    with ModelServer(answers) as server:
+        ran = ask(server, "Read", cwd=tmp_path)
+    assert ran.code == 0
+    assert "more than is shown here" in ran.out
+    assert "more characters" in ran.out
+    assert "line 5" in ran.out
+    assert "line 400" not in ran.out
+    assert len(ran.out) < 8_000
+    assert "line 400" in json.dumps(server.requests[1])
+
+
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    with ModelServer([sse(*({"content": f"word {number} "} for number in range(20_000)))]) as server:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "toolwire", "run", "Hi", *MODEL, "--base-url", server.url],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=clean_environment(),
+        )
+        assert child.stdout is not None
+        assert child.stderr is not None
+        with child:
+            child.stdout.readline()
+            child.stdout.close()
+            assert child.stderr.read() == b""
+        assert child.returncode == 141
+
+
+def test_a_model_that_never_stops_calling() -> None:
+    with ModelServer([CALCULATE]) as server:
+        ran = ask(server, "Go on", "--max-turns", "3")
+    assert_sentence(ran, 1, "3 requests", "--max-turns")
+    assert len(server.requests) == 3
+
+
+def test_a_key_that_is_refused_is_not_shown() -> None:
+    refused = {"error": {"message": f"Incorrect API key provided: {KEY}.", "code": "invalid_api_key"}}
+    with ModelServer([(401, refused)]) as server:
+        ran = toolwire_command(
+            "run", "Hi", "--model", "openai:gpt-4.1", "--base-url", server.url, env={"OPENAI_API_KEY": KEY}
+        )
+    assert_sentence(ran, 1, "openai refused the key (401)", "Check the key")
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert KEY not in ran.out + ran.err
+
+
+def test_a_password_in_the_address_is_not_shown() -> None:
+    ran = toolwire_command("run", "Hi", *MODEL, "--base-url", "http://me:hunter22@127.0.0.1:9/v1")
+    assert_sentence(ran, 1, "127.0.0.1")
+    assert "hunter22" not in ran.out + ran.err
+
+
+def test_a_model_that_does_not_exist() -> None:
+    body = {"error": {"message": "The model `gpt-9` does not exist", "type": "x", "code": "model_not_found"}}
+    with ModelServer([(404, body)]) as server:
+        ran = ask(server, "Hi")
+    assert_sentence(ran, 1, 'has no model "test"', "does not exist", "Check the model's name")
+
+
+def test_the_failure_is_an_event_too() -> None:
+    with ModelServer([(500, {"error": {"message": "boom"}})]) as server:
+        ran = ask(server, "Hi", "--json")
+    assert_sentence(ran, 1, "boom")
+    assert ran.lines[-1]["type"] == "run_failed"
+
+
+def test_a_server_that_is_down() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    ran = toolwire_command("run", "Hi", *MODEL, "--base-url", url)
+    assert_sentence(ran, 1, "cannot reach", "connection refused", "Is the server running?")
+
+
+def test_a_server_that_stays_silent() -> None:
+    with ModelServer([None]) as server:
+        ran = ask(server, "Hi", "--timeout", "0.3")
+    assert_sentence(ran, 1, "sent nothing for 0.3 s", "--timeout")
+
+
+def test_an_answer_that_breaks_off_runs_nothing() -> None:
+    with ModelServer([CALCULATE[: CALCULATE.index(b'"finish_reason"')]]) as server:
+        ran = ask(server, "Hi", "--json")
+    assert_sentence(ran, 1, "Try again")
+    assert "tool_started" not in [event["type"] for event in ran.lines]
+
+
+WRONG_USAGE = [
+    (["Hi", "--model", "opnai:gpt-4.1"], 2, ["no provider 'opnai'", "Did you mean openai"]),
+    (["Hi", "--model", "gpt-4.1"], 2, ["provider:model"]),
+    (["Hi", "--model", "ollama"], 2, ["which model of ollama?", "ollama:MODEL"]),
+    (["Hi", "--model", "openai:gpt-4.1"], 1, ["no key for OpenAI", "Set OPENAI_API_KEY", "toolwire providers"]),
+    (["Hi", "--model", "openai-compatible:x"], 2, ["--base-url"]),
+    (["Hi", "--base-url", "http://127.0.0.1:9"], 2, ["--model openai-compatible:NAME"]),
+    (["Hi", *MODEL, "--base-url", "not a url"], 2, ["http://127.0.0.1:1234"]),
+    (["Hi", "--model", "missing.gguf"], 1, ["missing.gguf"]),
+    (["Hi", *MODEL, "--timeout", "0"], 2, ["--timeout 0"]),
+    (["Hi", *MODEL, "--timeout", "nan"], 2, ["--timeout nan"]),
+    (["Hi", *MODEL, "--timeout", "soon"], 2, ["soon"]),
+    (["Hi", *MODEL, "--max-turns", "0"], 2, ["--max-turns 0"]),
+    (["  ", *MODEL], 2, ["the question is empty"]),
+    (["Hi", "there", *MODEL], 2, ["there"]),
+    (["Hi", "--modle", "x:y"], 2, ["--modle", "--model"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), WRONG_USAGE)
+def test_wrong_usage(arguments: list[str], code: int, words: list[str]) -> None:
+    assert_sentence(toolwire_command("run", *arguments), code, *words)
+
+
+def test_questions_at_a_terminal_are_one_conversation() -> None:
+    with (
+        ModelServer([CALCULATE, ANSWER]) as server,
+        Terminal("run", *MODEL, "--base-url", server.url) as terminal,
+    ):
+        terminal.wait_for("Ctrl-D ends.")
+        terminal.wait_for("> ")
+        terminal.type("What is 17 * 23?\n")
+        shown = terminal.wait_for("2 turns")
+        assert "calculate" in shown
+        assert "It is 391." in shown
+        terminal.wait_for("> ")
+        terminal.type("\nAnd again?\n")
+        terminal.wait_for("1 turn ")
+        terminal.wait_for("> ")
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+    roles = [message["role"] for message in server.requests[-1]["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+
+
+def test_ctrl_c_ends_the_answer_and_not_the_conversation() -> None:
+    with (
+        ModelServer([None, ANSWER]) as server,
+        Terminal("run", *MODEL, "--base-url", server.url) as terminal,
+    ):
+        terminal.wait_for("> ")
+        terminal.type("Are you there?\n")
+        terminal.wait_for("waiting for the model")
+        server.wait_for_requests(1)
+        terminal.type(CTRL_C)
+        terminal.wait_for("interrupted")
+        terminal.wait_for("> ")
+        terminal.type("And now?\n")
+        terminal.wait_for("It is 391.")
+        terminal.wait_for("> ")
+        time.sleep(0.1)  # the prompt is there a moment before the line editor behind it
+        terminal.type(CTRL_C)
+        terminal.wait_for("interrupted")
+        terminal.wait_for("> ")
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+
+
+def test_ctrl_c_ends_a_single_question_with_130() -> None:
+    with (
+        ModelServer([None]) as server,
+        Terminal("run", "Hello?", *MODEL, "--base-url", server.url) as terminal,
+    ):
+        terminal.wait_for("waiting for the model")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+        assert "Traceback" not in terminal.screen
+
+
+def test_a_failed_answer_does_not_end_the_conversation() -> None:
+    with (
+        ModelServer([(500, {"error": {"message": "boom"}}), ANSWER]) as server,
+        Terminal("run", *MODEL, "--base-url", server.url) as terminal,
+    ):
+        terminal.wait_for("> ")
+        terminal.type("First\n")
+        terminal.wait_for("boom")
+        terminal.wait_for("> ")
+        terminal.type("Second\n")
+        terminal.wait_for("It is 391.")
+        terminal.wait_for("> ")
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0

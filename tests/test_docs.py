@@ -1,0 +1,73 @@
+"""The documents hold: their code runs, their links lead somewhere, the generated parts are as generated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOT_RUN = "<!-- not run:"
+"""Before a block that needs a key or a person."""
+
+
+def blocks(path: Path) -> list[tuple[str, str, bool]]:
+    """(where, code, whether it is to be run) of each Python block."""
+    found = []
+    lines = path.read_text().splitlines()
+    start: int | None = None
+    for number, line in enumerate(lines):
+        if start is None and line == "```python":
+            start = number
+        elif start is not None and line == "```":
+            code = "\n" * (start + 1) + "\n".join(lines[start + 1 : number])
+            found.append((f"{path.name}:{start + 2}", code, not lines[start - 1].startswith(NOT_RUN)))
+            start = None
+    return found
+
+
+EVERY = [(path, *block) for path in PAGES for block in blocks(path)]
+QUICK = [block for block in EVERY if block[0].name != "README.md" and block[3]]
+
+
+def run(path: Path, code: str) -> None:
+    exec(compile(code, str(path), "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize(("path", "where", "code", "_"), QUICK, ids=[block[1] for block in QUICK])
+def test_examples_run(path: Path, where: str, code: str, _: bool) -> None:
+    run(path, code)
+
+
+@pytest.mark.parametrize(("path", "where", "code", "_"), EVERY, ids=[block[1] for block in EVERY])
+def test_examples_compile(path: Path, where: str, code: str, _: bool) -> None:
+    compile(code, str(path), "exec")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("local-model")
+def test_the_code_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the embedded model: the answer holds what the tool said."""
+    from toolwire.local.weights import install_weights
+
+    install_weights()
+    ((path, _, code, to_run),) = [block for block in EVERY if block[0].name == "README.md"]
+    assert to_run
+    run(path, code)
+    assert "18" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", PAGES, ids=[path.name for path in PAGES])
+def test_links_lead_somewhere(path: Path) -> None:
+    text = path.read_text()
+    for piece in text.split("](")[1:]:
+        target = piece.split(")", 1)[0].split("#")[0]
+        if target and "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_help_texts_are_as_generated() -> None:
+    from scripts.docs import command_page
+
+    assert (ROOT / "docs" / "command.md").read_text() == command_page(), "run `make docs`"
