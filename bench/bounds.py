@@ -12,6 +12,7 @@ import msgspec
 from toolwire import Stream
 from toolwire.errors import LimitExceeded
 from toolwire.limits import DEFAULT_LIMITS as BOUNDS
+from toolwire.limits import MIB, Limits
 
 from .payloads import dump, sse
 from .seeds import call
@@ -47,9 +48,9 @@ class Endless(msgspec.Struct):
         return f"{self.name}: {said} after {self.taken:,} bytes (at most {self.bound:,}){memory}"
 
 
-def meet(name: str, reads: Iterable[bytes], bound: int) -> Endless:
+def meet(name: str, reads: Iterable[bytes], bound: int, limits: Limits = BOUNDS) -> Endless:
     """Feed until the stream breaks off; the reads are longer than any bound."""
-    stream = Stream("openai-chat", live_arguments=True)
+    stream = Stream("openai-chat", limits=limits, live_arguments=True)
     taken = 0
     for data in reads:
         taken += len(data)
@@ -72,6 +73,7 @@ def endless_bodies() -> list[Endless]:
     """Every kind of endless input."""
     made = [endless_line()]
     made += [meet(name, source(), bound) for name, (source, bound) in _SOURCES.items()]
+    made.append(meet("an event of empty data lines", _short_data_lines(), 5 * MIB, Limits(event=MIB)))
     return made
 
 
@@ -145,7 +147,6 @@ def _call_id() -> Iterator[bytes]:
 _SOURCES: dict[str, tuple[Callable[[], Iterator[bytes]], int]] = {
     "a data line without end": (_data_line, BOUNDS.line),
     "an event of data lines without end": (_data_lines, BOUNDS.event + 6 * (BOUNDS.event // READ)),
-    "an event of empty data lines": (_short_data_lines, 5 * BOUNDS.event),
     "comments without end": (_comments, BOUNDS.stream),
     "arguments without end": (_arguments, 2 * BOUNDS.arguments),
     "calls without end": (_many_calls, 200 * BOUNDS.calls),

@@ -13,8 +13,8 @@ import hashlib
 import random
 import sys
 import tempfile
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from time import monotonic, process_time
 
@@ -25,7 +25,7 @@ from toolwire.tools.registry import ToolRegistry
 from .bounds import endless_line
 from .checks import Fault, check_stream, decode, random_cut, same_events, sse_outcome
 from .mutate import mutate, random_answer
-from .seeds import all_seeds, registry
+from .seeds import all_seeds, deep_streams, registry
 
 SLOWEST = 0.05
 """Seconds of processor time that no body may take."""
@@ -74,12 +74,9 @@ def fuzz(seed: int, *, runs: int | None = None, seconds: float | None = None, fo
     tools = registry()
     result = FuzzResult(seed, 0, 0.0, {})
     deadline = None if seconds is None else monotonic() + seconds
-    for number in count():
+    for number, body in enumerate(chain(deep_streams(), _mutants(rng, seeds))):
         if number == runs or (deadline is not None and number % 50 == 0 and monotonic() > deadline):
             break
-        body = random_answer(rng) if rng.random() < 0.25 else rng.choice(seeds)
-        if rng.random() < 0.9:
-            body = mutate(body, rng, seeds)
         result.runs += 1
         try:
             given = (None, tools, ToolRegistry())[rng.choice((0, 0, 1, 1, 1, 2))]
@@ -92,6 +89,13 @@ def fuzz(seed: int, *, runs: int | None = None, seconds: float | None = None, fo
             if len(result.faults) >= _ENOUGH:
                 break
     return result
+
+
+def _mutants(rng: random.Random, seeds: Sequence[bytes]) -> Iterator[bytes]:
+    """Bodies without end: some made up, most of them mutated."""
+    while True:
+        body = random_answer(rng) if rng.random() < 0.25 else rng.choice(seeds)
+        yield mutate(body, rng, seeds) if rng.random() < 0.9 else body
 
 
 def replay(paths: Sequence[Path]) -> list[str]:

@@ -237,7 +237,7 @@ def _edited(payload: bytes, rng: random.Random) -> bytes:
     mark = "\x01mark\x01"
     holder, key = rng.choice(places)
     action = rng.random()
-    raw = rng.choice(_RAW_VALUES)
+    raw = rng.choice(_RAW_VALUES) if rng.random() < 0.95 else _nested(rng)
     if action < 0.6:
         holder[key] = mark
     elif action < 0.75:
@@ -250,6 +250,12 @@ def _edited(payload: bytes, rng: random.Random) -> bytes:
         holder[key], raw = mark, f"{dump(holder[key])},{dump(str(key))}:{raw}"
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=rng.random() < 0.3)
     return text.replace(json.dumps(mark), raw).encode(errors="surrogatepass").replace(b"\n", b"")
+
+
+def _nested(rng: random.Random) -> str:
+    """About as deep as Python recurses: what one step reads, the next may no longer be able to write."""
+    depth = rng.randint(930, 1000)
+    return "[" * depth + "]" * depth if rng.random() < 0.7 else '{"a":' * depth + "1" + "}" * depth
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from toolwire.tools.registry import ToolRegistry
@@ -25,13 +27,22 @@ _TOOLS: list[dict[str, Any]] = [
         },
     },
     {"name": "get_time", "description": "The time.", "parameters": {"type": "object", "properties": {}}},
+    {
+        "name": "sort_items",
+        "description": "Sort.",
+        "parameters": {
+            "type": "object",
+            "properties": {"items": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}},
+        },
+    },
+    *({"name": f"look_up_{number:03}_in_the_long_list_of_similar_tools"} for number in range(124)),
 ]
 
 PARIS = '{"city": "Paris"}'
 
 
 def registry() -> ToolRegistry:
-    """The tools that the seeds call."""
+    """The tools that the seeds call, and as many as a provider takes."""
     return ToolRegistry(_TOOLS)
 
 
@@ -133,10 +144,52 @@ def quirk_streams() -> list[bytes]:
     ]
 
 
+def costly_streams() -> list[bytes]:
+    """Small bodies that lead to much work: many names that are nearly right, many values that are wrong."""
+    near = (f"look_up_{number:03}_in_a_long_list_of_similar_tool" for number in range(100))
+    unknown = [call("{}", index=number, id=f"c{number}", name=name) for number, name in enumerate(near)]
+    wrong = dump({"items": [1] * 6000})
+    return [
+        _answer(_calls(*unknown)),
+        _answer(_calls(call(wrong, name="sort_items"))),
+        _answer({"reasoning_details": [{}] * 4000}, finish="stop"),
+        _answer({"images": [{"image_url": "a"}] * 800}, finish="stop"),
+        _answer({"content": [{"type": str(number)} for number in range(1000)]}, finish="stop"),
+        sse([dump({"error": {"message": "x", "code": [{}] * 4000}})]),
+        b"x\n" * 8000,
+        b"data\n" * 3000,
+    ]
+
+
+def deep_streams() -> Iterator[bytes]:
+    """Values as deep as Python recurses in every place that takes any JSON: one step reads what the next cannot."""
+    mark = "\x01"
+    places: list[Any] = [
+        {"error": mark},
+        {"error": {"message": mark}},
+        {"error": {"message": "x", "code": mark}},
+        {"error": {"more": mark}},
+        {"usage": {"more": mark}},
+        chunk(_calls(call(mark))),
+        chunk(_calls(call(index=mark))),
+        chunk(_calls(call(extra_content={"more": mark}))),
+        chunk({"content": [{"type": mark}]}),
+        chunk({"reasoning": mark}),
+        chunk({"reasoning_details": [{"more": mark}]}),
+        chunk({"images": [{"image_url": mark}]}),
+        chunk({"audio": {"data": mark}}),
+    ]
+    for place in places:
+        before, after = dump(place).split(json.dumps(mark))
+        for depth in (*range(60, 70), *range(930, 1005)):
+            yield sse([f"{before}{'[' * depth}{']' * depth}{after}"])
+        yield f"{before}{'[' * 990}{']' * 990}{after}\n".encode()
+
+
 def all_seeds() -> list[bytes]:
-    """The quirk streams and the recorded core streams, none longer than `LARGEST`."""
+    """The streams made here and the recorded core streams, none longer than `LARGEST`."""
     recorded = map(corpus_body, corpus_rows(core=True))
-    return quirk_streams() + [_shortened(body) for body in recorded]
+    return quirk_streams() + costly_streams() + [_shortened(body) for body in recorded]
 
 
 def _shortened(body: bytes) -> bytes:

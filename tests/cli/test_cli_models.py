@@ -72,8 +72,17 @@ async def test_looking_can_be_turned_off() -> None:
     assert server.paths == []
 
 
-async def test_a_server_elsewhere_is_left_alone() -> None:
+async def test_a_server_elsewhere_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def models(_transport: object, base_url: str) -> list[str]:
+        asked.append(base_url)
+        return []
+
+    monkeypatch.setattr(discover, "_models", models)
     assert "ollama" not in await running_servers({"OLLAMA_BASE_URL": "http://192.0.2.1:11434/v1"})
+    assert len(asked) == 3
+    assert all(is_loopback(url) for url in asked)
 
 
 FOUND = [Found("ollama:llama3.2", "Ollama, running here"), Found("openai:gpt-4.1-mini", "OPENAI_API_KEY is set")]
@@ -198,6 +207,18 @@ async def test_a_question_that_is_given_up_reads_nothing(typist: _Typist) -> Non
     with pytest.raises(asyncio.CancelledError):
         await asked
     assert await typist.answer(CALL, TOOL, "y\n") is True
+
+
+def test_words_on_the_screen_are_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spinner's text is markup to the library that draws it, unless it is told otherwise."""
+    monkeypatch.setenv("TERM", "xterm")
+    console = PlainConsole()
+    console.file = screen_file = io.StringIO()
+    console._force_terminal = True
+    screen = Screen(console)
+    screen.wait("running [/nothing]")
+    screen.header("a [red]header[/red] :smile:")
+    assert "a [red]header[/red] :smile:" in screen_file.getvalue()
 
 
 def test_progress_without_a_terminal_is_a_line_for_each_tenth(

@@ -250,7 +250,9 @@ WRONG_USAGE = [
 
 @pytest.mark.parametrize(("arguments", "code", "words"), WRONG_USAGE)
 def test_wrong_usage(arguments: list[str], code: int, words: list[str]) -> None:
-    assert_sentence(toolwire_command("run", *arguments), code, *words)
+    ran = toolwire_command("run", *arguments)
+    assert_sentence(ran, code, *words)
+    assert "api_key" not in ran.err
 
 
 def test_questions_at_a_terminal_are_one_conversation() -> None:

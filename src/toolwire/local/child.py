@@ -67,7 +67,7 @@ def _serve(options: argparse.Namespace) -> Any:
     params.ui = False
     params.endpoint_slots = False
     # No web page may talk to the server: only programs on this machine, which send no Origin.
-    params.cors_origins = "null-origin.invalid"
+    params.cors_origins = ""
     if options.template is not None:
         params.chat_template = options.template.read_text(encoding="utf-8")
     return xllamacpp.Server(params)

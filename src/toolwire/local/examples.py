@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .narrowing import plain_type
+
 Example = tuple[str, dict[str, Any]]
 
 DEMO: dict[str, list[Example]] = {
@@ -75,7 +77,7 @@ def examples(tool: dict[str, Any], kept: list[str]) -> list[Example]:
 
 def _value(key: str, value: Any, turn: int) -> Any:
     schema = value if isinstance(value, dict) else {}
-    kind = schema.get("type")
+    kind = plain_type(value)
     if schema.get("enum"):
         return schema["enum"][turn % len(schema["enum"])]
     if kind in {"number", "integer"}:
@@ -93,4 +95,6 @@ def _value(key: str, value: Any, turn: int) -> Any:
 
 
 def _spoken(value: Any) -> str:
-    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from .narrowing import plain_type
 from .question import Question, is_path_name, stem
 from .vocabulary import ARITHMETIC_WORDS, STOP_WORDS, TALK_WORDS, WEAK_NAME_WORDS, word_set
 
@@ -121,8 +122,7 @@ def score(question: Question, tool: dict[str, Any]) -> int:
 def _lacks(question: Question, properties: dict[str, Any], required: list[str]) -> bool:
     """Whether a number or a path is required that the question does not have."""
     for key in required:
-        value = properties.get(key)
-        if isinstance(value, dict) and value.get("type") in {"number", "integer"} and not question.numbers:
+        if plain_type(properties.get(key)) in {"number", "integer"} and not question.numbers:
             return True
         if is_path_name(key) and not question.paths:
             return True

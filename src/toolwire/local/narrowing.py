@@ -25,7 +25,7 @@ def narrow(schema: object, question: Question) -> dict[str, Any]:
     required = [key for key in schema.get("required", ()) if key in properties]
     optional = [key for key in properties if key not in required and _mentioned(key, properties[key], question)]
     if not required and not optional:
-        optional = [key for key in properties if _plain_type(properties[key]) == "string"][:1]
+        optional = [key for key in properties if plain_type(properties[key]) == "string"][:1]
     kept = [key for key in properties if key in required or key in optional]
     narrowed = {key: _narrow_property(key, properties[key], question) for key in kept}
     return {**schema, "properties": narrowed, "required": kept}
@@ -34,16 +34,16 @@ def narrow(schema: object, question: Question) -> dict[str, Any]:
 def _mentioned(key: str, value: object, question: Question) -> bool:
     words = {word for word in key.lower().replace("-", "_").split("_") if word not in STOP_WORDS}
     if words & question.lower:
-        return _plain_type(value) not in {"number", "integer"} or bool(question.numbers)
+        return plain_type(value) not in {"number", "integer"} or bool(question.numbers)
     choices = value.get("enum", ()) if isinstance(value, dict) else ()
     return any(isinstance(choice, str) and choice.lower() in question.lower for choice in choices)
 
 
-def _plain_type(value: object) -> str:
+def plain_type(value: object) -> str:
     """The one JSON type of a property besides null, written as `type` or as `anyOf`."""
     if not isinstance(value, dict):
         return ""
-    kinds = value.get("type", [_plain_type(option) for option in value.get("anyOf", ())])
+    kinds = value.get("type", [plain_type(option) for option in value.get("anyOf", ())])
     named = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
     return str(named[0]) if len(named) == 1 else ""
 
@@ -54,7 +54,7 @@ def _narrow_property(key: str, value: object, question: Question) -> object:
     if "enum" in value:
         named = [c for c in value["enum"] if isinstance(c, str) and c.lower() in question.lower]
         return {**value, "enum": named} if named else value
-    kind = _plain_type(value)
+    kind = plain_type(value)
     if kind in {"number", "integer"}:
         numbers = [n for n in question.numbers if kind == "number" or isinstance(n, int)]
         return {"type": kind, "enum": numbers} if numbers else value
@@ -72,7 +72,7 @@ def _narrow_property(key: str, value: object, question: Question) -> object:
 
 def _few(value: dict[str, Any]) -> int:
     """Left alone the model never ends a list."""
-    return max(min(value.get("maxItems", 4), 4), value.get("minItems", 0))
+    return int(max(min(value.get("maxItems", 4), 4), value.get("minItems", 0)))
 
 
 def _choices(words: set[str], value: dict[str, Any], question: Question) -> list[str]:

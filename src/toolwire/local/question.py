@@ -72,7 +72,7 @@ class Question:
         found = set()
         for word in self.words:
             low = word.lower()
-            if low not in STOP_WORDS and as_number(low) is None:
+            if low not in STOP_WORDS and low not in OPERATORS and as_number(low) is None:
                 found.add(stem(low))
         return frozenset(found)
 
@@ -218,14 +218,14 @@ def _is_path(word: str) -> bool:
         return False
     if "/" in low:
         return any(part[:1].isalpha() or part[:1] in {".", "_", "~"} for part in low.split("/"))
-    stem, dot, ending = low.rpartition(".")
+    _, dot, ending = low.rpartition(".")
     return (
         bool(dot)
         and ending[:1].isalpha()
         and ending.isalnum()
         and len(ending) <= 8
         and ending not in WEB_ENDINGS
-        and any(len(part) > 1 for part in stem.split("."))
+        and any(len(part) > 1 for part in low.split("."))
     )
 
 
@@ -285,8 +285,13 @@ def _is_arithmetic(run: list[str]) -> bool:
 
 
 def _join(run: list[str]) -> str:
+    """With blanks, but none inside parentheses nor after the sign of a number."""
     text = ""
+    glued = True
+    after_value = False
     for token in run:
-        glued = not text or token == ")" or text.endswith("(") or text in {"-", "+"}
-        text += ("" if glued else " ") + token.replace(",", "")
+        text += ("" if glued or token == ")" else " ") + token.replace(",", "")
+        is_sign = token in {"+", "-"} and not after_value
+        glued = token == "(" or is_sign
+        after_value = token == ")" or as_number(token) is not None
     return text

@@ -190,7 +190,6 @@ class Stream:
 def _registry(tools: Iterable[Any] | ToolRegistry | None) -> ToolRegistry | None:
     if tools is None:
         return None
-    from ..tools.function import as_definition
     from ..tools.registry import ToolRegistry
 
-    return tools if isinstance(tools, ToolRegistry) else ToolRegistry(map(as_definition, tools))
+    return tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
