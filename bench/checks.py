@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from toolwire import EventType, SegmentEvent, Stream, ToolwireError, errors
-from toolwire.chunks import RUNNABLE_STOPS
 from toolwire.stream.segments import CALL_SEGMENTS, FieldDelta
 from toolwire.tools.registry import ToolRegistry
 from toolwire.wire.sse import SseDecoder, SseEvent
@@ -18,6 +17,10 @@ from toolwire.wire.sse import SseDecoder, SseEvent
 ERROR_NAMES = frozenset(
     name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, ToolwireError)
 )
+
+
+MAY_RUN = frozenset({"stop", "tool_calls"})
+"""The stop reasons after which a call may run: said here again, so that a slip in the library shows."""
 
 
 class Fault(Exception):
@@ -105,7 +108,7 @@ def check_segments(events: list[SegmentEvent]) -> None:
 
 def check_invocations(events: list[SegmentEvent], stream: Stream, tools: ToolRegistry | None) -> None:
     """Invocations only from complete streams, each of them exactly what its segment showed."""
-    if stream.invocations and (not stream.complete or stream.stop_reason not in RUNNABLE_STOPS):
+    if stream.invocations and (not stream.complete or stream.stop_reason not in MAY_RUN):
         raise Fault(f"an invocation from a stream that ended with {stream.stop_reason}, error {stream.error!r}")
     starts = {event.segment_id: event for event in events if event.type is EventType.START}
     ends = {event.segment_id: event for event in events if event.type is EventType.END}

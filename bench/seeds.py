@@ -73,7 +73,12 @@ def _calls(*calls: dict[str, Any]) -> dict[str, Any]:
 def quirk_streams() -> list[bytes]:
     """One stream for each known oddity."""
     text, hello = {"role": "assistant", "content": "Hello"}, {"content": " world 🦊"}
-    pieces = (_calls(call("")), _calls(_more('{"city": ')), _calls(_more('"Par\\u00e9is"}')))
+    pieces = (
+        _calls(call("")),
+        _calls(_more('{"city": ')),
+        _calls(_more('"Par\\u00e9\\ud83d')),
+        _calls(_more('\\ude00is"}')),
+    )
     two = (*pieces, _calls(call("", index=1, id="call_2", name="get_time")), _calls(_more("{}", index=1)))
     finish = {**chunk({}, finish="stop"), "usage": USAGE}
     both = chunk(text)

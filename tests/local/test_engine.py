@@ -136,6 +136,21 @@ async def test_without_weights_the_error_says_how_to_install(tmp_path: Path, mon
     assert "toolwire local install" in caught.value.hint
 
 
+async def test_weights_that_are_installed_after_the_model_was_made_are_found(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_CACHE", str(tmp_path))
+    fake_engine(tmp_path, monkeypatch)
+    model = LocalModel()
+    with (tmp_path / SMOLLM2.file).open("wb") as file:
+        file.write(b"GGUF")
+        file.truncate(SMOLLM2.size)
+    async with model:
+        assert model.model == SMOLLM2.name
+        assert model.needs_shaping
+    assert LocalModel(tmp_path / "." / SMOLLM2.file).needs_shaping
+
+
 async def test_without_llama_cpp_the_error_says_how_to_install(
     gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

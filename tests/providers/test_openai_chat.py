@@ -346,6 +346,18 @@ ERRORS: dict[str, tuple[bytes, str, str]] = {
     "nothing": (b"", "IncompleteStream", "broke off"),
     "only comments": (b": hello\n\n", "IncompleteStream", "broke off"),
     "no end": (sse(delta(content="hi"), done=False), "IncompleteStream", "broke off"),
+    "cut inside an event": (sse(delta(content="hi"))[:-30], "IncompleteStream", "middle of an event"),
+    "cut inside the end mark": (sse(delta(content="hi"))[:-5], "IncompleteStream", "middle of an event"),
+    "cut inside a character": (
+        sse(delta(content="hi é"), done=False)[:-29],
+        "IncompleteStream",
+        "middle of a character",
+    ),
+    "cut inside unseparated events": (
+        sse(delta(content="hi"), delta(content="ho")).replace(b"\n\n", b"\n")[:-40],
+        "IncompleteStream",
+        "middle of an event",
+    ),
     "bad UTF-8": (b'data: {"choices":[{"delta":{"content":"\xff"}}]}\n\n' + DONE, "ProtocolError", "UTF-8"),
     "nested too deeply": (sse('{"choices":' + "[" * 100_000), "ProtocolError", ""),
     "too many choices": (

@@ -25,7 +25,6 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
     parser.add_argument("--name", required=True)
-    parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--context", type=int, required=True)
     parser.add_argument("--template", type=Path)
     options = parser.parse_args()
@@ -34,7 +33,7 @@ def main() -> None:
     answers = _private_stdout()
     _die_with_parent_thread(True)
     threading.Thread(target=_watch_stdin, daemon=True).start()
-    threading.Thread(target=_watch_parent, args=(options.parent,), daemon=True).start()
+    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
     try:
         server = _serve(options)
     except ModuleNotFoundError as error:

@@ -41,9 +41,9 @@ class LocalModel:
 
     def __init__(self, path: str | Path | None = None, *, context: int = CONTEXT) -> None:
         default = installed_weights()
-        self.path = Path(path) if path is not None else default
-        self.needs_shaping = path is None or (default is not None and Path(path).resolve() == default.resolve())
-        self.model = SMOLLM2.name if self.needs_shaping else Path(path or "").stem
+        self.path = None if path is None else Path(path)
+        self.needs_shaping = self.path is None or (default is not None and self.path.resolve() == default.resolve())
+        self.model = SMOLLM2.name if self.path is None or self.needs_shaping else self.path.stem
         self.base_url = ""
         self._context = context
         self._process: asyncio.subprocess.Process | None = None
@@ -58,7 +58,7 @@ class LocalModel:
         """Start the child and wait until it answers; a second start of a running model does nothing."""
         if self.pid is not None:
             return self
-        path = _checked(self.path)
+        path = _checked(self.path or installed_weights())
         with tempfile.TemporaryFile() as log:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command(path),
@@ -107,7 +107,6 @@ class LocalModel:
             str(_HERE / "child.py"),
             *("--model", str(path)),
             *("--name", self.model),
-            *("--parent", str(os.getpid())),
             *("--context", str(self._context)),
             *template,
         ]

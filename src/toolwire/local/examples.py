@@ -16,12 +16,9 @@ DEMO: dict[str, list[Example]] = {
     "current_time": [
         ("What time is it in Cairo?", {"zone": "Africa/Cairo"}),
         ("Tell me the time in Madrid", {"zone": "Europe/Madrid"}),
-        ("time in Chicago?", {"zone": "America/Chicago"}),
-        ("What's the time in Bangkok now?", {"zone": "Asia/Bangkok"}),
     ],
     "calculate": [
         ("What is 31 + 45?", {"expression": "31 + 45"}),
-        ("How much is 9 times 8?", {"expression": "9 * 8"}),
         ("What is 20% of 50?", {"expression": "20 * 50 / 100"}),
         ("What is the sum of 6 and 11?", {"expression": "6 + 11"}),
     ],

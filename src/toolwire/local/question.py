@@ -28,17 +28,20 @@ def tidy(word: str) -> str:
 
 
 def as_number(word: str) -> int | float | None:
-    """`"12"`, `"2.5"`, `"1,000"`, `"-3"` as numbers; anything else is None."""
-    digits = word.replace(",", "") if word.count(",") and not word.endswith(",") else word
-    body = digits[1:] if digits[:1] in "+-" else digits
-    if not body.isascii() or not body or len(body) > 24:
+    """`"12"`, `"2.5"`, `"1,000"`, `"-3"` as numbers; anything else, also `"1,5"`, is None."""
+    if len(word) > 24 or not word.isascii():
         return None
-    if body.isdigit():
-        return int(digits)
-    left, dot, right = body.partition(".")
-    if dot and (left or right) and (left + right).isdigit():
-        return float(digits)
-    return None
+    sign, body = (word[0], word[1:]) if word[:1] in {"+", "-"} else ("", word)
+    whole, dot, fraction = body.partition(".")
+    first, *groups = whole.split(",")
+    if any(len(group) != 3 for group in groups) or (groups and not first):
+        return None
+    digits = first + "".join(groups)
+    if not (digits + fraction).isdigit():
+        return None
+    if fraction:
+        return float(f"{sign}{digits or 0}.{fraction}")
+    return None if dot else int(sign + digits)
 
 
 def is_path_name(parameter: str) -> bool:

@@ -20,7 +20,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -66,8 +66,14 @@ def cache_folder() -> Path:
     """`$TOOLWIRE_CACHE`, else `$XDG_CACHE_HOME/toolwire`, else `~/.cache/toolwire`."""
     if own := os.environ.get("TOOLWIRE_CACHE"):
         return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "toolwire"
+    if shared := os.environ.get("XDG_CACHE_HOME"):
+        return Path(shared) / "toolwire"
+    try:
+        return Path.home() / ".cache" / "toolwire"
+    except RuntimeError:
+        raise LocalModelError(
+            "there is no home folder to keep the weights in", hint="Set TOOLWIRE_CACHE to a folder that can be written."
+        ) from None
 
 
 def installed_weights(weights: Weights = SMOLLM2, *, verify: bool = False) -> Path | None:
@@ -98,7 +104,7 @@ def install_weights(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _remove_stale(folder)
-        with tempfile.TemporaryDirectory(prefix=".install-", dir=folder) as name:
+        with tempfile.TemporaryDirectory(prefix=".install-", dir=folder, ignore_cleanup_errors=True) as name:
             work = Path(name)
             _download(weights, work, pip, report)
             unpacked = _unpack(weights, work, report)
@@ -273,5 +279,6 @@ def _sha256(path: Path) -> str:
 def _remove_stale(folder: Path) -> None:
     """What a killed installation left behind, once it is a day old."""
     for left in folder.glob(".install-*"):
-        if time.time() - left.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from ..chunks import AudioDelta, ChunkResponse, StopReason, TokenUsage, ToolCallDelta
-from ..errors import ProtocolError, ProviderError, ToolwireError
+from ..errors import IncompleteStream, ProtocolError, ProviderError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..wire.sse import SseEvent
 from .tracker import Key, ToolCallTracker
@@ -340,15 +340,24 @@ class ChatDecoder:
         if "\n" in data:
             self._count("events-not-separated")
             return self._feed_lines(data, event)
+        if event.cut:
+            raise IncompleteStream(
+                "the stream broke off in the middle of an event",
+                hint="Nothing of it was run. Ask again.",
+                provider=self._provider,
+                position=event.position,
+            )
         raise self._fault(f"an event is no chat chunk: {error}", event)
 
     def _feed_lines(self, data: str, event: SseEvent) -> list[ChunkResponse]:
         made: list[ChunkResponse] = []
-        for line in data.split("\n"):
+        lines = data.split("\n")
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                made += self.feed(SseEvent(line, event.event, event.id, event.position))
+                cut = event.cut and number == len(lines)
+                made += self.feed(SseEvent(line, event.event, event.id, event.position, cut=cut))
             except ToolwireError as error:
                 error.before = [*made, *error.before]
                 raise
@@ -359,7 +368,7 @@ class ChatDecoder:
         line = event.data.strip()
         if line.startswith("data:"):
             self._count("indented-data")
-            return self.feed(SseEvent(line[5:].lstrip(" "), event.event, event.id, event.position))
+            return self.feed(SseEvent(line[5:].lstrip(" "), event.event, event.id, event.position, cut=event.cut))
         text = line[6:].strip() if line.startswith("error:") else line
         words = _error_words(text) if text.startswith("{") else None
         if words is None and line.startswith("error:"):
@@ -408,6 +417,7 @@ class ChatDecoder:
             code = error.get("code") or error.get("type")
         return ProviderError(
             f"the provider reported an error in the stream: {str(message)[:2000]}",
+            hint="Nothing of this answer was run. If the provider is overloaded, try again later.",
             provider=self._provider,
             code=code,
         )
@@ -415,6 +425,7 @@ class ChatDecoder:
     def _fault(self, message: str, event: SseEvent | None) -> ProtocolError:
         return ProtocolError(
             message,
+            hint="Check that this is the streamed answer of a chat completion, whole and unchanged.",
             provider=self._provider,
             event=self._events,
             position=None if event is None else event.position,

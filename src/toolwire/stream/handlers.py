@@ -169,7 +169,7 @@ class _AnswerHandler(ABC):
         if error is None:
             error = IncompleteStream(
                 "the stream broke off before its end",
-                hint="Nothing of it was run. Ask again, or raise the time-out if the server is slow.",
+                hint="Nothing of it was run. Ask again.",
             )
         self.error = error
         self._close_segments(events, {"incomplete": True})

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..chunks import ChunkResponse, StopReason, TokenUsage
-from ..errors import ToolwireError
+from ..errors import IncompleteStream, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..messages import Message
 from ..providers.wires import wire_format
@@ -17,6 +17,8 @@ from .segments import SegmentEvent, SegmentType
 
 if TYPE_CHECKING:
     from ..tools.registry import ToolRegistry
+
+_CUT = "Nothing of it was run. Ask again."
 
 
 class Stream:
@@ -70,13 +72,22 @@ class Stream:
         events: list[SegmentEvent] = []
         if self._handler.error is None:
             try:
-                self._decode(self._framer.close(), events)
+                self._decode(self._last_frames(), events)
                 for chunk in self._decoder.close():
                     self._handler.feed_into(chunk, events)
                 self._handler.finalize_into(None, events)
             except ToolwireError as error:
                 self._break_off(error, events)
         return events
+
+    def _last_frames(self) -> list[Any]:
+        """What the end of the body completes. A fault in it means that the body was cut there."""
+        try:
+            return self._framer.close()
+        except ProtocolError as error:
+            cut = IncompleteStream("the stream broke off in the middle of a character", hint=_CUT, **error.facts)
+            cut.before = error.before
+            raise cut from None
 
     def fail(self, error: ToolwireError) -> list[SegmentEvent]:
         """The transport broke: what is open ends as incomplete, unless the answer was complete already."""

@@ -33,6 +33,8 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """Byte offset in the stream of the first field line of the event."""
     stray: bool = False
     """True for a line that is no SSE field; only with `keep_stray`."""
+    cut: bool = False
+    """True for the last one of a body that ended in the middle of a line: more was to come."""
 
 
 class SseDecoder(LineDecoder[SseEvent]):
@@ -59,6 +61,14 @@ class SseDecoder(LineDecoder[SseEvent]):
         self._type = ""
         self._id = ""
         self._first = -1  # offset of the event's first field line
+
+    def close(self) -> list[SseEvent]:
+        """The body has ended: give the event that it ends, marked when its last line was not whole."""
+        cut = bool(self._held or self._mark)
+        frames = super().close()
+        if cut and frames:
+            frames[-1] = msgspec.structs.replace(frames[-1], cut=True)
+        return frames
 
     def _split(self, data: bytes) -> list[bytes]:
         if not data:
