@@ -37,7 +37,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def _asks_day(question: Question) -> bool:
-    return "day" in question.lower and bool({"what", "which", "what's"} & question.lower)
+    return bool({"day", "hour"} & question.lower) and bool({"what", "which", "what's"} & question.lower)
 
 
 def _asks_arithmetic(question: Question) -> bool:
@@ -47,7 +47,7 @@ def _asks_arithmetic(question: Question) -> bool:
 
 def _asks_conversion(question: Question) -> bool:
     measured, others = question.units
-    return bool(measured) and bool(others or len(measured) > 1)
+    return bool(measured) and bool(others)
 
 
 TOPICS = (

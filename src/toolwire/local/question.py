@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from .vocabulary import BARE_FILES, NOT_PATHS, OPERATORS, SHORT_UNITS, STOP_WORDS, UNITS, WEB_ENDINGS
+from .vocabulary import BARE_FILES, NOT_PATHS, NUMBER_WORDS, OPERATORS, SHORT_UNITS, STOP_WORDS, UNITS, WEB_ENDINGS
 
 MAX_CHARACTERS = 600
 MAX_WORDS = 80
@@ -86,13 +86,16 @@ class Question:
 
     @cached_property
     def tokens(self) -> list[str]:
-        """Words, numbers, operators and parentheses each apart: `"3km*(2+x)"` → `3 km * ( 2 + x )`."""
+        """Words, numbers and operators each apart: `"3km*(two"` → `3 km * ( 2`; `a mile` → `1 mile`."""
         tokens: list[str] = []
         for word in self.text.split():
             if _is_path(tidy(word)):
                 tokens.append(tidy(word))
             else:
-                tokens += _split(word)
+                tokens += [NUMBER_WORDS.get(token.lower(), token) for token in _split(word)]
+        for position, following in enumerate(tokens[1:]):
+            if tokens[position].lower() in {"a", "an", "one"} and following.lower() in UNITS - SHORT_UNITS:
+                tokens[position] = "1"
         return tokens
 
     @cached_property
@@ -143,13 +146,14 @@ class Question:
         """The longest stretch of numbers and operators that can be worked out as it stands, or `""`."""
         best: list[str] = []
         run: list[str] = []
+        passed_over = {"by", "to", "the", "of", "raised"} if "power" in self.lower else {"by"}
         for token in [*self.tokens, ""]:
             sign = OPERATORS.get(token.lower(), token)
             if sign in _SIGNS or as_number(token) is not None:
                 run.append(sign)
             elif sign in {"** 2", "** 3"}:
                 run += sign.split()
-            elif token.lower() != "by":
+            elif token.lower() not in passed_over:
                 run = _trimmed(run)
                 if len(run) > len(best) and _is_arithmetic(run):
                     best = run

@@ -73,13 +73,32 @@ OPERATORS = {
     "mod": "%",
     "modulo": "%",
     "^": "**",
+    "power": "**",
     "squared": "** 2",
     "cubed": "** 3",
 }
 """Operators as people write them, to operators as calculators read them."""
 
+NUMBER_WORDS = {
+    "two": "2",
+    "three": "3",
+    "four": "4",
+    "five": "5",
+    "six": "6",
+    "seven": "7",
+    "eight": "8",
+    "nine": "9",
+    "ten": "10",
+    "eleven": "11",
+    "twelve": "12",
+    "twenty": "20",
+    "hundred": "100",
+    "thousand": "1000",
+}
+"""Numbers as words. Not "one", which is seldom a number."""
+
 ARITHMETIC_WORDS = word_set(
-    "cubed difference divide divided minus multiplied multiply percent plus product squared subtract sum times"
+    "add cubed difference divide divided minus multiplied multiply percent plus product subtract sum times total"
 )
 """Words that, beside two numbers, ask for arithmetic."""
 
