@@ -196,7 +196,7 @@ def main() -> int:
         "Written by `make figures` (`python -m bench.figures`): every figure is the result of that run, which fails "
         f"when one misses its target. On {machine()}.",
         table(
-            ["what", "figure", "target", "how it was obtained"],
+            ["row", "figure", "target", "how it was obtained"],
             [[one.row, one.figure, "met" if one.holds else "**MISSED**", one.how] for one in figures],
         ),
     ]

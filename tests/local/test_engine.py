@@ -242,6 +242,16 @@ async def test_start_and_stop_can_be_repeated(gguf: Path, tmp_path: Path, monkey
     assert not is_running(first)
 
 
+async def test_the_child_goes_by_itself_when_its_input_closes(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(tmp_path, monkeypatch)
+    model = await LocalModel(gguf).start()
+    started = time.monotonic()
+    await model.stop()
+    assert time.monotonic() - started < engine.STOP_SECONDS / 2, "it had to be terminated"
+
+
 async def test_a_child_that_died_meanwhile_is_started_anew(
     gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -200,6 +200,7 @@ OFFERED = [
     ("What's seven times 6?", "expression", ["7 * 6"]),
     ("Compute 5 to the power of 3", "expression", ["5 ** 3"]),
     ("How many feet in a mile?", "value", [1]),
+    ("What is 60 mph in km/h?", "to_unit", ["km/h"]),
     ("What is the square root of 144?", "expression", ["sqrt(144)"]),
     ("What is 15% of 80?", "expression", r"^(15|80|100)( [-+*/] (15|80|100)){1,2}$"),
     ("What is the sum of 14 and 2.5?", "expression", r"^(14|2\.5)( [-+*/] (14|2\.5)){1,1}$"),

@@ -47,7 +47,7 @@ class Connection:
         model = LocalModel(weights)
         await model.start()
         self._local = model
-        if weights is None:
+        if model.needs_shaping:
             self._shape = shape_request
         self._endpoint = Endpoint(
             provider=endpoint.provider, model=model.model, base_url=model.base_url, key=Secret("")

@@ -89,8 +89,9 @@ class Question:
         """Words, numbers and operators each apart: `"3km*(two"` → `3 km * ( 2`; `a mile` → `1 mile`."""
         tokens: list[str] = []
         for word in self.text.split():
-            if _is_path(tidy(word)):
-                tokens.append(tidy(word))
+            whole = tidy(word)
+            if _is_path(whole) or whole.lower() in UNITS:
+                tokens.append(whole)
             else:
                 tokens += [NUMBER_WORDS.get(token.lower(), token) for token in _split(word)]
         for position, following in enumerate(tokens[1:]):
