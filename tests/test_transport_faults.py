@@ -426,3 +426,38 @@ async def test_whatever_a_server_sends_the_error_is_ours(transport: AiohttpTrans
             _, error = await collect(transport, post(url))
             outcomes.add(type(error).__name__)
     assert {"NoneType", "ProviderError", "TransportError"} <= outcomes
+
+
+async def test_a_kept_connection_that_the_server_hung_up_is_replaced(transport: AiohttpTransport) -> None:
+    """Servers promise to keep a connection and reset it when the next request comes: llama.cpp does."""
+    connections = 0
+    heads: list[str] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        heads.append((await receive(reader))[0])
+        writer.write(CHUNKED + b"2\r\nok\r\n0\r\n\r\n")
+        await writer.drain()
+        await reader.read(1)
+        reset(writer)
+
+    async with serving(handle) as url:
+        for _ in range(4):
+            assert b"".join([piece async for piece in transport.stream(post(url))]) == b"ok"
+    assert connections == len(heads) == 4
+
+
+async def test_a_new_connection_that_is_hung_up_is_not_tried_again(transport: AiohttpTransport) -> None:
+    connections = 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await receive(reader)
+        reset(writer)
+
+    async with serving(handle) as url:
+        with pytest.raises(TransportError):
+            [piece async for piece in transport.stream(post(url))]
+    assert connections == 1

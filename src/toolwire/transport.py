@@ -1,7 +1,7 @@
 """HTTP out: one request becomes the bytes of its answer, as they come, or one typed error.
 
-Nothing is read ahead: a consumer that waits makes the server wait. Nothing is followed, sent again or
-remembered (no redirect, no cookie, no .netrc). No error and no repr shows a key. Anyone can bring a client of
+Nothing is read ahead: a consumer that waits makes the server wait. Nothing is followed or
+remembered (no redirect, no cookie, no .netrc), nothing sent again but a request that met a dead kept connection. No error and no repr shows a key. Anyone can bring a client of
 their own: see `Transport`, and `toolwire.refusals` for the errors of a status.
 """
 
@@ -24,7 +24,7 @@ from .refusals import clean, mask, refusal, shown_url
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from aiohttp import ClientRequest, ClientResponse, ClientSession
+    from aiohttp import ClientRequest, ClientResponse, ClientSession, TraceConfig
     from aiohttp.connector import Connection
     from yarl import URL
 
@@ -129,7 +129,7 @@ class AiohttpTransport:
         exchange = _Exchange(request, self._timeouts)
         proxy = _proxy_for(exchange.url, self._proxy)
         session = await self._session()
-        response = await exchange.wait("connect", lambda: _send(session, exchange, proxy))
+        response = await _first_answer(session, exchange, proxy)
         try:
             if not 200 <= response.status < 300:
                 words = await _error_body(response, self._limits.error_body)
@@ -189,6 +189,7 @@ class AiohttpTransport:
                 read_bufsize=_READ_BUFFER,
                 timeout=aiohttp.ClientTimeout(),
                 request_class=_request_class(),
+                trace_configs=[_reuse_trace()],
             )
         return self._sessions[loop]
 
@@ -206,6 +207,8 @@ class _Exchange:
         self.waiting: _Wait = "connect"
         self.window: asyncio.Timeout | None = None
         self.transport: asyncio.Transport | None = None
+        self.kept = False
+        """Whether the request went out on a connection that an earlier one had opened."""
 
     async def wait(self, what: _Wait, work: Callable[[], Awaitable[_T]]) -> _T:
         """Do `work` in the time that `what` allows; whatever fails leaves as a `ToolwireError`.
@@ -298,6 +301,22 @@ class _Exchange:
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
+async def _first_answer(session: ClientSession, exchange: _Exchange, proxy: URL | None) -> ClientResponse:
+    """The answer; the request is sent again only when it met a kept connection that the server had hung up.
+
+    Each kept connection can fail so once, and leaves; a new one is not tried twice.
+    """
+    while True:
+        exchange.kept = False
+        try:
+            return await exchange.wait("connect", lambda: _send(session, exchange, proxy))
+        except TimedOut:
+            raise
+        except TransportError:
+            if not exchange.kept:
+                raise
+
+
 async def _send(session: ClientSession, exchange: _Exchange, proxy: URL | None) -> ClientResponse:
     token = _EXCHANGE.set(exchange)
     try:
@@ -308,6 +327,7 @@ async def _send(session: ClientSession, exchange: _Exchange, proxy: URL | None) 
             data=BytesIO(exchange.request.body) if exchange.request.body else None,
             allow_redirects=False,
             proxy=proxy,
+            trace_request_ctx=exchange,
         )
     except BaseException:
         # aiohttp closes politely: a peer that stopped reading the request would keep the connection open.
@@ -316,6 +336,18 @@ async def _send(session: ClientSession, exchange: _Exchange, proxy: URL | None) 
         raise
     finally:
         _EXCHANGE.reset(token)
+
+
+def _reuse_trace() -> TraceConfig:
+    """Tells an exchange that its connection was kept from an earlier one."""
+    import aiohttp
+
+    async def reused(session: ClientSession, context: Any, params: Any) -> None:
+        context.trace_request_ctx.kept = True
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(reused)
+    return trace
 
 
 def _request_class() -> type[ClientRequest]:
