@@ -12,7 +12,7 @@ The encoding half is `openai_chat_request`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -129,42 +129,78 @@ class ChatDecoder:
         self._stray_size = 0
         self.quirks: dict[str, int] = {}
 
-    def feed(self, event: SseEvent) -> Sequence[ChunkResponse]:
-        """The chunks that one SSE event holds."""
-        if event.stray or self._done:
-            return self._feed_outside(event)
-        self._events += 1
+    def feed(self, events: Iterable[SseEvent]) -> list[ChunkResponse]:
+        """The chunks that these SSE events hold."""
+        made: list[ChunkResponse] = []
         try:
-            chunk = _decode_chunk(event.data)
-        except msgspec.MsgspecError as error:
-            return self._feed_irregular(event, error)
-        except RecursionError:
-            raise self._fault("a chunk is nested too deeply", event) from None
-        choices = chunk.choices
-        if choices is not None and len(choices) == 1 and chunk.usage is None and chunk.error is None:
-            # Nearly every event: a word of text or of reasoning for the first answer, and nothing else.
-            choice = choices[0]
-            delta, answer = choice.delta, self._first
-            if (
-                delta is not None
-                and answer is not None
-                and choice.finish_reason is None
-                and not choice.index
-                and delta.tool_calls is None
-                and delta.reasoning_details is None
-                and delta.refusal is None
-                and delta.function_call is None
-                and delta.audio is None
-                and delta.images is None
-                and chunk.x_groq is None
-            ):
-                content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
-                if type(content) is str and type(reasoning) is str:
-                    if not content and not reasoning:
-                        return ()
-                    answer.open = answer.has_delta = True
-                    return (ChunkResponse(content, reasoning, (), 0),)
-        return self._feed_chunk(chunk, event)
+            for event in events:
+                if event.stray or self._done:
+                    made += self._feed_outside(event)
+                    continue
+                self._events += 1
+                try:
+                    chunk = _decode_chunk(event.data)
+                except msgspec.MsgspecError as error:
+                    made += self._feed_irregular(event, error)
+                    continue
+                except RecursionError:
+                    raise self._fault("a chunk is nested too deeply", event) from None
+                if not self._feed_plain(chunk, made):
+                    made += self._feed_chunk(chunk, event)
+        except ToolwireError as error:
+            error.before = [*made, *error.before]
+            raise
+        return made
+
+    def _feed_plain(self, chunk: _Chunk, made: list[ChunkResponse]) -> bool:
+        """Takes what nearly every event is: a word of text or reasoning, or a piece of a known call, for the first
+        answer, and nothing else. Says whether it was that; `_feed_chunk` does the same for everything, slower.
+        """
+        choices, answer = chunk.choices, self._first
+        if (
+            choices is None
+            or answer is None
+            or len(choices) != 1
+            or chunk.usage is not None
+            or chunk.error is not None
+            or chunk.x_groq is not None
+        ):
+            return False
+        choice = choices[0]
+        delta = choice.delta
+        if (
+            delta is None
+            or choice.finish_reason is not None
+            or choice.index
+            or delta.reasoning_details is not None
+            or delta.refusal is not None
+            or delta.function_call is not None
+            or delta.audio is not None
+            or delta.images is not None
+        ):
+            return False
+        content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
+        if delta.tool_calls is None:
+            if type(content) is not str or type(reasoning) is not str:
+                return False
+            answer.has_delta = True
+            if content or reasoning:
+                answer.open = True
+                made.append(ChunkResponse(content, reasoning, (), 0))
+            return True
+        if content or reasoning or len(delta.tool_calls) != 1:
+            return False
+        call = delta.tool_calls[0]
+        function = call.function
+        if function is None or function.name or call.id or call.extra_content or type(call.index) is not int:
+            return False
+        arguments = function.arguments
+        piece = answer.tracker.more(call.index, arguments) if type(arguments) is str and arguments else None
+        if piece is None:
+            return False
+        answer.has_delta = answer.open = True
+        made.append(ChunkResponse("", "", (piece,), 0))
+        return True
 
     def close(self) -> list[ChunkResponse]:
         """The end of the body: the last chunk if the answer is complete without [DONE], else nothing."""
@@ -357,7 +393,7 @@ class ChatDecoder:
                 continue
             try:
                 cut = event.cut and number == len(lines)
-                made += self.feed(SseEvent(line, event.event, event.id, event.position, cut=cut))
+                made += self.feed([SseEvent(line, event.event, event.id, event.position, cut=cut)])
             except ToolwireError as error:
                 error.before = [*made, *error.before]
                 raise
@@ -368,7 +404,7 @@ class ChatDecoder:
         line = event.data.strip()
         if line.startswith("data:"):
             self._count("indented-data")
-            return self.feed(SseEvent(line[5:].lstrip(" "), event.event, event.id, event.position, cut=event.cut))
+            return self.feed([SseEvent(line[5:].lstrip(" "), event.event, event.id, event.position, cut=event.cut)])
         text = line[6:].strip() if line.startswith("error:") else line
         words = _error_words(text) if text.startswith("{") else None
         if words is None and line.startswith("error:"):

@@ -104,12 +104,6 @@ class ToolCallTracker:
         `key` is what the provider sent to name the call (None if it sent nothing); `name` may be whole, repeated or
         a piece; the result's `name` holds only what is new.
         """
-        if not call_id and not name and key is not None:
-            # Nearly every delta: more text for a call that is known.
-            known = self._by_key.get(key)
-            if known is not None and arguments and not known.done:
-                self._take_arguments(known, arguments)
-                return ToolCallDelta(known.index, None, None, arguments, False, provider_data)
         call = self._find(key, call_id, name, arguments)
         if call is None:
             if not (call_id or name or arguments):
@@ -124,6 +118,18 @@ class ToolCallTracker:
         if arguments:
             self._take_arguments(call, arguments)
         return ToolCallDelta(call.index, fresh_id, fresh_name, arguments, False, provider_data)
+
+    def more(self, key: Key, arguments: str) -> ToolCallDelta | None:
+        """As `delta`, for the common one that holds nothing but more arguments; None unless `key` names an open call."""
+        call = self._by_key.get(key)
+        if call is None or call.done:
+            return None
+        call.size += len(arguments)
+        if call.size > self._limits.arguments or not call.name_closed:
+            call.size -= len(arguments)
+            return self.delta(key, None, None, arguments)
+        call.unread.append(arguments)
+        return ToolCallDelta(call.index, None, None, arguments)
 
     def done(self, key: Key) -> ToolCallDelta | None:
         """The end of the call that `key` names, for providers that say so; None when there is no such call."""

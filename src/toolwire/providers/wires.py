@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import msgspec
@@ -30,8 +30,8 @@ class Decoder(Protocol):
 
     quirks: dict[str, int]
 
-    def feed(self, frame: Any, /) -> Sequence[ChunkResponse]:
-        """The chunks of one frame."""
+    def feed(self, frames: Iterable[Any], /) -> list[ChunkResponse]:
+        """The chunks of these frames."""
 
     def close(self) -> list[ChunkResponse]:
         """What the end of the body completes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..chunks import ChunkResponse, StopReason, TokenUsage
+from ..chunks import StopReason, TokenUsage
 from ..errors import IncompleteStream, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..messages import Message
@@ -73,8 +73,7 @@ class Stream:
         if self._handler.error is None:
             try:
                 self._decode(self._last_frames(), events)
-                for chunk in self._decoder.close():
-                    self._handler.feed_into(chunk, events)
+                self._handler.feed_into(self._decoder.close(), events)
                 self._handler.finalize_into(None, events)
             except ToolwireError as error:
                 self._break_off(error, events)
@@ -96,21 +95,20 @@ class Stream:
         return events
 
     def _decode(self, frames: Iterable[Any], events: list[SegmentEvent]) -> None:
-        decode, handle = self._decoder.feed, self._handler.feed_into
-        for frame in frames:
-            for chunk in decode(frame):
-                handle(chunk, events)
+        try:
+            chunks = self._decoder.feed(frames)
+        except ToolwireError as error:
+            self._handler.feed_into(error.before, events)
+            error.before = ()
+            raise
+        self._handler.feed_into(chunks, events)
 
     def _break_off(self, error: ToolwireError, events: list[SegmentEvent]) -> None:
-        """What came before the fault in the same call counts; then ERROR. The error may hold frames or chunks."""
+        """ERROR, after the frames that came before the fault in the same call."""
         try:
-            for item in error.before:
-                if isinstance(item, ChunkResponse):
-                    self._handler.feed_into(item, events)
-                else:
-                    self._decode([item], events)
+            self._decode(error.before, events)
         except ToolwireError as earlier:
-            self._break_off(earlier, events)
+            error = earlier
         self._handler.finalize_into(error, events)
 
     @property

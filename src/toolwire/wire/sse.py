@@ -70,6 +70,44 @@ class SseDecoder(LineDecoder[SseEvent]):
             frames[-1] = msgspec.structs.replace(frames[-1], cut=True)
         return frames
 
+    def _take(self, data: bytes, frames: list[SseEvent]) -> None:
+        if self._mark == b"" and data[:1] > b"" and data[:1] != b"\xef":
+            self._mark = None
+        if self._mark is None and not self._after_cr:
+            if not self._between_events():
+                start = data.find(b"\n\n") + 2
+                if start >= 2:
+                    super()._take(data[:start], frames)
+                    data = data[start:]
+            if data[:6] == b"data: " and self._between_events():
+                data = self._plain_events(data, frames)
+        super()._take(data, frames)
+
+    def _between_events(self) -> bool:
+        return not self._held and self._text is None and self._first < 0
+
+    def _plain_events(self, data: bytes, frames: list[SseEvent]) -> bytes:
+        """The short way through what nearly all answers are: `data: …` and a blank line, again and again.
+
+        Takes the whole events from the start of `data` and returns the rest of it. Gives what `_lines` would give.
+        """
+        end = data.rfind(b"\n\n")
+        if not 0 < end <= self._plain or data.find(b"\r", 0, end) >= 0:
+            return data
+        at, last_id, append = self._at, self._id, frames.append
+        try:
+            for piece in data[6:end].split(b"\n\ndata: "):
+                if b"\n" in piece:
+                    self._lines((b"data: %b\n\n" % piece).splitlines(True), at, frames)
+                    last_id = self._id
+                else:
+                    append(SseEvent(piece.decode(), "message", last_id, at))
+                at += len(piece) + 8
+        except UnicodeDecodeError as error:
+            raise invalid_utf8(at + 6 + error.start) from None
+        self._at = at
+        return data[end + 2 :]
+
     def _split(self, data: bytes) -> list[bytes]:
         if not data:
             return []
