@@ -132,19 +132,28 @@ class _AnswerHandler(ABC):
         return self._record(events)
 
     def feed_into(self, chunks: Iterable[ChunkResponse], events: list[SegmentEvent]) -> None:
-        """As `feed` for each chunk, appending to `events`."""
+        """As `feed` for each chunk, appending to `events`.
+
+        More text for the segment that is open, which nearly every chunk is, is taken here; `_content` does the rest.
+        """
+        open_now, append = self._open, events.append
         for chunk in chunks:
             if self.complete or self.error is not None:
                 return
-            if chunk.reasoning:
-                self._content(_REASONING, chunk.choice, chunk.reasoning, events)
+            text = chunk.reasoning
+            if text:
+                segment = open_now.get(chunk.choice)
+                if segment is not None and segment.segment_type is _REASONING:
+                    segment.pieces.append(text)
+                    append(SegmentEvent(_CONTENT, segment.segment_id, text))
+                else:
+                    self._content(_REASONING, chunk.choice, text, events)
             text = chunk.content
             if text:
-                segment = self._open.get(chunk.choice)
+                segment = open_now.get(chunk.choice)
                 if segment is not None and segment.segment_type is _TEXT and segment.metadata is None:
-                    # Nearly every chunk: `_content` does the same, slower.
                     segment.pieces.append(text)
-                    events.append(SegmentEvent(_CONTENT, segment.segment_id, text))
+                    append(SegmentEvent(_CONTENT, segment.segment_id, text))
                 else:
                     self._content(_TEXT, chunk.choice, text, events)
             if chunk.tool_calls:
