@@ -16,8 +16,35 @@ PACKAGE = Path(toolwire.__file__).parent
 
 SANS_IO = ("wire", "providers", "embedded", "stream")
 OUTSIDE = frozenset(
-    "asyncio socket ssl select selectors os pathlib shutil tempfile subprocess threading multiprocessing signal time "
-    "random secrets uuid datetime http urllib aiohttp httpx httpx2 requests sqlite3 logging sys".split()
+    (
+        "asyncio",
+        "socket",
+        "ssl",
+        "select",
+        "selectors",
+        "os",
+        "pathlib",
+        "shutil",
+        "tempfile",
+        "subprocess",
+        "threading",
+        "multiprocessing",
+        "signal",
+        "time",
+        "random",
+        "secrets",
+        "uuid",
+        "datetime",
+        "http",
+        "urllib",
+        "aiohttp",
+        "httpx",
+        "httpx2",
+        "requests",
+        "sqlite3",
+        "logging",
+        "sys",
+    )
 )
 """What the sans-IO core may not touch: the loop, the network, files, clocks, chance, the environment."""
 
@@ -52,9 +79,7 @@ def imports(name: str, path: Path) -> Iterator[str]:
 
 
 EVERY = [(name, path) for name, path in modules() if name]
-SANS_IO_MODULES = [
-    (name, path) for name, path in EVERY if name.split(".")[0] in (*SANS_IO, *CORE_MODULES)
-]
+SANS_IO_MODULES = [(name, path) for name, path in EVERY if name.split(".")[0] in (*SANS_IO, *CORE_MODULES)]
 
 
 @pytest.mark.parametrize(("name", "path"), SANS_IO_MODULES, ids=[name for name, _ in SANS_IO_MODULES])
@@ -85,12 +110,12 @@ def test_a_broken_arrow_would_be_seen(tmp_path: Path) -> None:
 
 def constructions(of: str) -> list[str]:
     """The modules that call this class."""
-    found = []
-    for name, path in EVERY:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and of in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
-                found.append(name)
-    return found
+    return [
+        name
+        for name, path in EVERY
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and of in (getattr(node.func, "id", ""), getattr(node.func, "attr", ""))
+    ]
 
 
 def test_invocations_and_tickets_are_made_in_one_place_each() -> None:
@@ -104,7 +129,7 @@ def test_no_regular_expression_sees_model_text() -> None:
             assert "re" not in set(imports(name, path)), name
 
 
-HEAVY = "aiohttp pydantic jsonschema_rs rich cyclopts xllamacpp openai asyncio difflib".split()
+HEAVY = ["aiohttp", "pydantic", "jsonschema_rs", "rich", "cyclopts", "xllamacpp", "openai", "asyncio", "difflib"]
 
 
 def test_import_is_light() -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from corpus import body, expected_calls, needs_corpus, rows
 from feeding import bytewise, check_shape, merged, random_cuts, read, whole
-
 from toolwire import EventType
 from toolwire.errors import ToolwireError
 
@@ -26,15 +26,13 @@ BY_HAND = {
 }
 """What they hold, read by eye: text (or its length), number of calls, finish reason."""
 
+_KERNEL = "semantic-kernel/{0}/Connectors.{1}.UnitTests-chat_completion_{2}_streaming_test_response"
+
 INCOMPLETE = {
     "pydantic-ai/groq-chat/models-test_groq-test_tool_use_failed_error_streaming__00": "ProviderError",
     "pydantic-ai/openrouter-chat/models-test_openrouter-test_openrouter_stream_error": "ProviderError",
-    "semantic-kernel/azure-openai-chat/Connectors.AzureOpenAI.UnitTests-chat_completion_with_data_streaming_test_response": (
-        "IncompleteStream"
-    ),
-    "semantic-kernel/openai-chat/Connectors.OpenAI.UnitTests-chat_completion_invalid_streaming_test_response": (
-        "ProtocolError"
-    ),
+    _KERNEL.format("azure-openai-chat", "AzureOpenAI", "with_data"): "IncompleteStream",
+    _KERNEL.format("openai-chat", "OpenAI", "invalid"): "ProtocolError",
 }
 """Bodies that do not reach a proper end: two errors of the provider, one without any end, one with broken JSON."""
 

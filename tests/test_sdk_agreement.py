@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from corpus import body, needs_corpus, rows
-from feeding import read, whole
 from openai import AsyncOpenAI, OpenAIError
 from openai.lib.streaming.chat import ChatCompletionStreamState
+
+from corpus import body, needs_corpus, rows
+from feeding import read, whole
 
 pytestmark = needs_corpus
 

@@ -36,7 +36,7 @@ class ThinkingPart(msgspec.Struct, tag="thinking", tag_field="type", omit_defaul
 
 
 class ToolCallPart(msgspec.Struct, tag="tool_call", tag_field="type", omit_defaults=True):
-    """A call as the model made it. `raw_arguments` is its own text, sent back byte for byte where the wire takes text."""
+    """A call as the model made it. `raw_arguments` is its own text, sent back as it was where the wire takes text."""
 
     id: str
     name: str

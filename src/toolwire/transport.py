@@ -1,8 +1,8 @@
 """HTTP out: one request becomes the bytes of its answer, as they come, or one typed error.
 
-Nothing is read ahead: a consumer that waits makes the server wait. Nothing is followed or
-remembered (no redirect, no cookie, no .netrc), nothing sent again but a request that met a dead kept connection. No error and no repr shows a key. Anyone can bring a client of
-their own: see `Transport`, and `toolwire.refusals` for the errors of a status.
+Nothing is read ahead: a consumer that waits makes the server wait. Nothing is followed or remembered (no redirect, no
+cookie, no .netrc), and nothing sent again but a request that met a dead kept connection. No error and no repr shows a
+key. Anyone can bring a client of their own: see `Transport`, and `toolwire.refusals` for the errors of a status.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from feeding import call, delta, sse
 
 import toolwire
+from feeding import call, delta, sse
 from toolwire import Agent, ToolDefinition, ToolInvocation
 from toolwire.agent.events import AgentEvent, ApprovalAsked, RunFailed, RunFinished, ToolFinished, ToolStarted
 from toolwire.errors import ToolwireError, TransportError

@@ -21,14 +21,14 @@ CALL = ToolInvocation("c1", "f", {})
 
 
 async def execute(
-    call: Callable[[dict[str, Any]], Any] | None, *, timeout: float = 5.0, arguments: dict[str, Any] | None = None
+    call: Callable[[dict[str, Any]], Any] | None, *, seconds: float = 5.0, arguments: dict[str, Any] | None = None
 ) -> ToolResult:
     gate = Gate()
     tool = ToolDefinition("f", "", {}, Risk.READ, call)
     invocation = ToolInvocation("c1", "f", arguments or {})
     decision = await gate.decide(invocation, tool)
     assert isinstance(decision, Ticket)
-    return await Executor(gate, timeout=timeout).run(decision, invocation, tool)
+    return await Executor(gate, timeout=seconds).run(decision, invocation, tool)
 
 
 class City(BaseModel):
@@ -148,7 +148,7 @@ async def test_a_tool_that_hangs_is_given_up_and_the_loop_stays_alive() -> None:
             await asyncio.sleep(0.01)
 
     ticking = asyncio.create_task(tick())
-    result = await execute(lambda arguments: release.wait(30), timeout=0.2)
+    result = await execute(lambda arguments: release.wait(30), seconds=0.2)
     ticking.cancel()
     release.set()
     assert result.is_error
@@ -158,7 +158,7 @@ async def test_a_tool_that_hangs_is_given_up_and_the_loop_stays_alive() -> None:
 
 async def test_cancelling_the_run_cancels() -> None:
     release = threading.Event()
-    task = asyncio.create_task(execute(lambda arguments: release.wait(30), timeout=30))
+    task = asyncio.create_task(execute(lambda arguments: release.wait(30), seconds=30))
     await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from corpus import body, needs_corpus, rows, story
-from feeding import call, delta, read, sse, whole
 
 import toolwire
+from corpus import body, needs_corpus, rows, story
+from feeding import call, delta, read, sse, whole
 from toolwire.errors import ConfigError
 from toolwire.providers.openai_chat_request import (
     OPENAI,

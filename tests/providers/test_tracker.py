@@ -43,7 +43,10 @@ CASES: dict[str, tuple[list[Delta], list[tuple[str, str, str]]]] = {
     "same id on every delta": ([(0, "a", "f", "{"), (0, "a", None, "}")], [("a", "f", "{}")]),
     "same id and name on every delta": ([(0, "a", "f", "{"), (0, "a", "f", "}")], [("a", "f", "{}")]),
     "id, name null or empty later": ([(0, "a", "f", "{"), (0, "", "", ""), (0, None, None, "}")], [("a", "f", "{}")]),
-    "name in pieces": ([(0, "a", "get_", ""), (0, None, "weather", ""), (0, None, None, "{}")], [("a", "get_weather", "{}")]),
+    "name in pieces": (
+        [(0, "a", "get_", ""), (0, None, "weather", ""), (0, None, None, "{}")],
+        [("a", "get_weather", "{}")],
+    ),
     "name growing": ([(0, "a", "get", ""), (0, None, "get_weather", "{}")], [("a", "get_weather", "{}")]),
     "arguments before the name": ([(0, "a", None, '{"x":'), (0, None, "f", "1}")], [("a", "f", '{"x":1}')]),
     "arguments before a name in pieces": (
@@ -51,12 +54,18 @@ CASES: dict[str, tuple[list[Delta], list[tuple[str, str, str]]]] = {
         [("a", "fg", "{}")],
     ),
     "id after the name": ([(0, None, "f", ""), (0, "a", None, "{}")], [("a", "f", "{}")]),
-    "same index, new id: a new call": ([(0, "a", "f", "{}"), (0, "b", "g", "{}")], [("a", "f", "{}"), ("b", "g", "{}")]),
+    "same index, new id: a new call": (
+        [(0, "a", "f", "{}"), (0, "b", "g", "{}")],
+        [("a", "f", "{}"), ("b", "g", "{}")],
+    ),
     "same index, ids taking turns": (
         [(0, "a", "f", "{"), (0, "b", "g", "{"), (0, "a", None, "}"), (0, "b", None, "}")],
         [("a", "f", "{}"), ("b", "g", "{}")],
     ),
-    "same index, no ids, whole calls": ([(0, None, "f", '{"x":1}'), (0, None, "f", '{"x":2}')], [("", "f", '{"x":1}'), ("", "f", '{"x":2}')]),
+    "same index, no ids, whole calls": (
+        [(0, None, "f", '{"x":1}'), (0, None, "f", '{"x":2}')],
+        [("", "f", '{"x":1}'), ("", "f", '{"x":2}')],
+    ),
     "same index, no ids, other name": ([(0, "", "f", "{}"), (0, "", "g", "{}")], [("", "f", "{}"), ("", "g", "{}")]),
     "same index, no ids, name repeated inside": (
         [(0, None, "f", '{"x":'), (0, None, "f", '{"y":1}'), (0, None, "f", "}")],
@@ -75,7 +84,10 @@ CASES: dict[str, tuple[list[Delta], list[tuple[str, str, str]]]] = {
     "no index, id on the first delta only": ([(None, "a", "f", "{"), (None, None, None, "}")], [("a", "f", "{}")]),
     "nothing but names": ([(None, None, "f", "{}"), (None, "", "g", "{}")], [("", "f", "{}"), ("", "g", "{}")]),
     "nothing but names, pieces": ([(None, None, "f", "{"), (None, None, None, "}")], [("", "f", "{}")]),
-    "nothing but names, the same twice": ([(None, None, "f", "{}"), (None, None, "f", "{}")], [("", "f", "{}"), ("", "f", "{}")]),
+    "nothing but names, the same twice": (
+        [(None, None, "f", "{}"), (None, None, "f", "{}")],
+        [("", "f", "{}"), ("", "f", "{}")],
+    ),
     "nothing but names, repeated inside": ([(None, None, "f", "{"), (None, None, "f", "}")], [("", "f", "{}")]),
     "no index, id comes later": ([(None, None, "f", "{"), (None, "a", None, "}")], [("a", "f", "{}")]),
     "first index is 1": ([(1, "a", "f", "{}")], [("a", "f", "{}")]),
@@ -86,11 +98,14 @@ CASES: dict[str, tuple[list[Delta], list[tuple[str, str, str]]]] = {
         [(0, "a", "f", "{}"), (0, "b", "g", "{}"), (1, "c", "h", "{}")],
         [("a", "f", "{}"), ("b", "g", "{}"), ("c", "h", "{}")],
     ),
-    "item ids": ([("item_1", "a", "f", "{"), ("item_2", "b", "g", "{}"), ("item_1", None, None, "}")], [("a", "f", "{}"), ("b", "g", "{}")]),
+    "item ids": (
+        [("item_1", "a", "f", "{"), ("item_2", "b", "g", "{}"), ("item_1", None, None, "}")],
+        [("a", "f", "{}"), ("b", "g", "{}")],
+    ),
     "same id under two indexes": ([(0, "a", "f", "{}"), (1, "a", "g", "{}")], [("a", "f", "{}"), ("a", "g", "{}")]),
     "empty entries are no calls": ([(0, None, None, ""), (None, "", "", ""), (0, "a", "f", "{}")], [("a", "f", "{}")]),
     "no arguments at all": ([(0, "a", "f", "")], [("a", "f", "")]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,0 +1,1 @@
+"""One wire format each, both pure halves: frames into chunks, a conversation with tools into a request."""

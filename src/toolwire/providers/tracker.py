@@ -120,7 +120,7 @@ class ToolCallTracker:
         return ToolCallDelta(call.index, fresh_id, fresh_name, arguments, False, provider_data)
 
     def more(self, key: Key, arguments: str) -> ToolCallDelta | None:
-        """As `delta`, for the common one that holds nothing but more arguments; None unless `key` names an open call."""
+        """As `delta`, for one that holds nothing but more arguments; None unless `key` names an open call."""
         call = self._by_key.get(key)
         if call is None or call.done:
             return None

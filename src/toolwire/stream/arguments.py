@@ -48,8 +48,9 @@ class ArgumentReader:
 
     Raw control characters in strings are let through, because models write them. Everything else that is not
     JSON sets `broken`, and so do nesting deeper than `limits.depth`, more values than `limits.fields`, and a key or
-    number longer than 16 * `limits.name` characters (4096 by default: more than any real one, and little to keep). What was read
-    before the fault is still given; after it `feed` gives nothing. `feed` raises nothing, whatever comes.
+    number longer than 16 * `limits.name` characters (4096 by default: more than any real one, and little to keep).
+    What was read before the fault is still given; after it `feed` gives nothing. `feed` raises nothing, whatever
+    comes.
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
