@@ -70,6 +70,15 @@ class LimitExceeded(ToolwireError):
 class IncompleteStream(ToolwireError):
     """The stream stopped before its proper end. Facts: provider, position."""
 
+    def __init__(
+        self,
+        message: str = "the stream broke off before its end",
+        *,
+        hint: str = "Nothing of it was run. Try again.",
+        **facts: Any,
+    ) -> None:
+        super().__init__(message, hint=hint, **facts)
+
 
 class IncompleteCall(ToolwireError):
     """A call that may not run: unfinished, not strict JSON, refused by the schema. Facts: tool, call_id."""

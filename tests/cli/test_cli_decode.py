@@ -86,7 +86,7 @@ def test_one_bad_file_does_not_stop_the_others(recording: Path, tmp_path: Path) 
     assert ran.code == 1
     assert [line["complete"] for line in ran.lines] == [False, False, True]
     assert [line["error"] and line["error"]["type"] for line in ran.lines] == [
-        "ProtocolError",
+        "IncompleteStream",
         "ProtocolError",
         None,
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..errors import ConfigError, IncompleteStream, ProtocolError, ToolwireError
+from ..errors import ConfigError, IncompleteStream, ToolwireError
 from ..providers.wires import WIRES, wire_format
 from ..stream.pipeline import Stream
 from ..stream.segments import EventType, SegmentEvent
@@ -118,10 +118,7 @@ class _Decoding:
             if stream.complete or stream.error is not None:
                 # Nothing that follows changes anything, and it may never end.
                 break
-        was_whole = stream.error is None
         self._print(stream.close(), shown)
-        if was_whole and isinstance(stream.error, ProtocolError) and "event" in stream.error.facts:
-            return stream, IncompleteStream("the stream broke off before its end", hint=_RECORD_AGAIN)
         if empty:
             return stream, IncompleteStream("it is empty: there is no stream in it", hint=_RECORD_AGAIN)
         return stream, stream.error

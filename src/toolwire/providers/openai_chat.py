@@ -377,12 +377,7 @@ class ChatDecoder:
             self._count("events-not-separated")
             return self._feed_lines(data, event)
         if event.cut:
-            raise IncompleteStream(
-                "the stream broke off in the middle of an event",
-                hint="Nothing of it was run. Ask again.",
-                provider=self._provider,
-                position=event.position,
-            )
+            raise IncompleteStream(provider=self._provider, position=event.position)
         raise self._fault(f"an event is no chat chunk: {error}", event)
 
     def _feed_lines(self, data: str, event: SseEvent) -> list[ChunkResponse]:

@@ -175,12 +175,7 @@ class _AnswerHandler(ABC):
         """As `finalize`, appending to `events`."""
         if self.complete or self.error is not None:
             return
-        if error is None:
-            error = IncompleteStream(
-                "the stream broke off before its end",
-                hint="Nothing of it was run. Ask again.",
-            )
-        self.error = error
+        self.error = error = error or IncompleteStream()
         self._close_segments(events, {"incomplete": True})
         problems = self._settle(None, events)
         events.append(SegmentEvent(EventType.ERROR, metadata=problems, usage=self.usage, error=error.info()))

@@ -18,8 +18,6 @@ from .segments import SegmentEvent, SegmentType
 if TYPE_CHECKING:
     from ..tools.registry import ToolRegistry
 
-_CUT = "Nothing of it was run. Ask again."
-
 
 class Stream:
     """One answer: `feed` its bytes as they come, `close` at the end of the body.
@@ -80,11 +78,11 @@ class Stream:
         return events
 
     def _last_frames(self) -> list[Any]:
-        """What the end of the body completes. A fault in it means that the body was cut there."""
+        """What the end of the body completes. A fault in it, half a character say, means that it was cut."""
         try:
             return self._framer.close()
         except ProtocolError as error:
-            cut = IncompleteStream("the stream broke off in the middle of a character", hint=_CUT, **error.facts)
+            cut = IncompleteStream(**error.facts)
             cut.before = error.before
             raise cut from None
 
