@@ -40,7 +40,7 @@ every contender can read to the end.
 
 GROWTH_WORDS = """
 Twice the input must take twice the time. The last row is the usual way to show arguments while they arrive, a partial
-parse of all the text so far at each delta, here with the fastest such parser.
+parse of all the text so far at each delta, here with `jiter`, which is written in Rust.
 """
 
 

@@ -298,6 +298,12 @@ ERRORS: dict[str, tuple[bytes, str, str]] = {
         "ProviderError",
         "overloaded",
     ),
+    "an error of nothing but nesting": (
+        sse('{"error":' + "[" * 960 + "]" * 960 + "}"),
+        "ProviderError",
+        "the provider reported an error",
+    ),
+    "an error with a nested code": (sse({"error": {"message": "overloaded", "code": [[1]]}}), "ProviderError", "over"),
     "event: error": (b'event: error\ndata: {"error":{"message":"overloaded"}}\n\n', "ProviderError", "overloaded"),
     "an error field of its own": (b'error: {"detail":"overloaded"}\n\n', "ProviderError", "overloaded"),
     "an error field of words": (b"error: overloaded\n\n", "ProviderError", "overloaded"),

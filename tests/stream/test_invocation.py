@@ -92,6 +92,16 @@ def test_every_stop_reason_that_refuses_says_why() -> None:
         assert bool(stop_problem(reason)) is (reason not in RUNNABLE_STOPS)
 
 
+def test_near_names_are_looked_for_once_an_answer() -> None:
+    """A hundred unknown calls among a hundred similar tools took half a second."""
+    adapter = ToolInvocationAdapter(TOOLS)
+    first, second = arrived("get_wether"), arrived("get_tim")
+    adapter.read(first)
+    adapter.read(second)
+    assert "close to it: get_weather" in first.problem
+    assert second.problem == "there is no tool 'get_tim'"
+
+
 def test_reset_forgets_the_ids_of_the_last_answer() -> None:
     adapter = ToolInvocationAdapter(TOOLS)
     for _ in range(2):

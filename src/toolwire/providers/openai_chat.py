@@ -442,15 +442,15 @@ class ChatDecoder:
     def _provider_error(self, error: Any) -> ProviderError:
         """The provider's own words as an error, with its code."""
         code = None
-        message = error
+        words = error
         if isinstance(error, dict):
-            message = error.get("message") or error.get("detail") or msgspec.json.encode(error).decode()
+            words = error.get("message") or error.get("detail") or error
             code = error.get("code") or error.get("type")
         return ProviderError(
-            f"the provider reported an error in the stream: {str(message)[:2000]}",
+            f"the provider reported an error in the stream: {_shown(words)[:2000]}",
             hint="Nothing of this answer was run. If the provider is overloaded, try again later.",
             provider=self._provider,
-            code=code,
+            code=code if isinstance(code, (str, int)) else None,
         )
 
     def _fault(self, message: str, event: SseEvent | None) -> ProtocolError:
@@ -497,6 +497,16 @@ def _text(arguments: Any) -> str:
     if arguments is None:
         return ""
     return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+
+
+def _shown(words: Any) -> str:
+    """Whatever a provider put where its words should be, as text."""
+    if isinstance(words, str):
+        return words
+    try:
+        return msgspec.json.encode(words).decode()
+    except RecursionError:
+        return "(words nested too deeply to show)"
 
 
 def _extra(content: dict[str, Any] | None) -> dict[str, Any] | None:

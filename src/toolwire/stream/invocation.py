@@ -58,10 +58,12 @@ class ToolInvocationAdapter:
         self._limits = limits
         self._turn = turn
         self._admitted: dict[str, ToolInvocation] = {}
+        self._told_names = False
 
     def reset(self) -> None:
         """Forgets the answer so far."""
         self._admitted.clear()
+        self._told_names = False
 
     def read(self, call: ArrivedCall) -> None:
         """Sets `arguments` of an ended call, or `problem`."""
@@ -78,13 +80,24 @@ class ToolInvocationAdapter:
         if self._tools is not None:
             tool = self._tools.get(call.name)
             if tool is None:
-                call.problem = _unknown_tool(call.name, self._tools)
+                call.problem = self._unknown_tool(call.name, self._tools)
                 return
             refused = tool.problem(arguments)
             if refused is not None:
                 call.problem = f"the arguments do not fit {call.name}: {refused}"
                 return
         call.arguments = arguments
+
+    def _unknown_tool(self, name: str, tools: ToolRegistry) -> str:
+        """Says what there is instead: once an answer, since looking for near names takes time and once is enough."""
+        sentence = f"there is no tool {name[:64]!r}"
+        if self._told_names:
+            return sentence
+        self._told_names = True
+        near = tools.nearest(name)
+        if near:
+            return f"{sentence}; close to it: {', '.join(near)}"
+        return f"{sentence}; known tools: {', '.join(tools.names[:20]) or 'none'}"
 
     def admit(self, call: ArrivedCall, stop_reason: StopReason | None) -> ToolInvocation | None:
         """The invocation for a call of a stream that ended with `stop_reason` (None: it did not end properly).
@@ -127,11 +140,3 @@ def stop_problem(reason: StopReason) -> str:
         StopReason.PAUSE: "the provider paused the turn before the call was certainly complete",
         StopReason.ERROR: "the provider failed in the middle of the answer",
     }.get(reason, "the answer ended for a reason that is not known to leave calls complete")
-
-
-def _unknown_tool(name: str, tools: ToolRegistry) -> str:
-    near = tools.nearest(name)
-    if near:
-        return f"there is no tool {name[:64]!r}; close to it: {', '.join(near)}"
-    known = ", ".join(tools.names[:20]) or "none"
-    return f"there is no tool {name[:64]!r}; known tools: {known}"

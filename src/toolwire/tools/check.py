@@ -20,7 +20,7 @@ MAX_DEPTH = 256
 """Nesting of a schema or of arguments: the validator recurses on the machine's stack, which must not overflow."""
 MAX_SCHEMA = 50_000
 """Parts of a schema with every reference written out: thirty short definitions that double each other reach 2**30."""
-EXPLAIN_BUDGET = 20_000
+EXPLAIN_BUDGET = 300
 """Steps spent on a detailed explanation, some 10 to 40 microseconds each."""
 
 PROBLEMS = 5
