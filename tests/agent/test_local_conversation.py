@@ -61,6 +61,13 @@ async def test_a_question_that_fits_no_tool_is_answered_without_one(agent: Agent
     assert not any(isinstance(event, ToolStarted) for event in events)
 
 
+def test_one_agent_runs_again_after_it_was_closed(tmp_path: Path) -> None:
+    install_weights()
+    agent = Agent("local", demo_tools(tmp_path))
+    assert "84" in str(agent.run_sync("What is 12 * 7?"))
+    assert "20" in str(agent.run_sync("What is 5 * 4?"))
+
+
 def test_the_command_without_a_terminal_runs_one_question(tmp_path: Path) -> None:
     install_weights()
     command = [sys.executable, "-m", "toolwire", "run", "--model", "local"]

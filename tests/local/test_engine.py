@@ -497,3 +497,15 @@ async def test_the_real_child_is_gone_after_stop() -> None:
         started = time.monotonic()
     assert not is_running(pid)
     assert time.monotonic() - started < engine.STOP_SECONDS
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("local-model")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_the_child_sees_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+    install_weights()
+    async with LocalModel() as model:
+        seen = Path(f"/proc/{model.pid}/environ").read_bytes()
+    assert b"OMP_NUM_THREADS=1" in seen
+    assert b"canary" not in seen

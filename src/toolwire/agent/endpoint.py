@@ -21,7 +21,8 @@ class Connection:
     """Opens an endpoint on first use, makes its requests, and closes what it started."""
 
     def __init__(self, name: str, *, base_url: str | None = None, api_key: str | None = None) -> None:
-        self._endpoint = resolve(name, os.environ, base_url=base_url, api_key=api_key)
+        self._named = resolve(name, os.environ, base_url=base_url, api_key=api_key)
+        self._endpoint = self._named
         self._local: LocalModel | None = None
         self._shape: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: body
 
@@ -71,3 +72,4 @@ class Connection:
         if self._local is not None:
             await self._local.stop()
             self._local = None
+            self._endpoint = self._named

@@ -27,6 +27,9 @@ CONTEXT = 4096
 
 _HERE = Path(__file__).parent
 _LOG_BYTES = 4096
+_KEPT_VARIABLES = frozenset(
+    ("PATH", "HOME", "LANG", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME")
+)
 
 
 class LocalModel:
@@ -65,7 +68,7 @@ class LocalModel:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
-                env=os.environ | {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"},
+                env=_environment(),
                 start_new_session=True,
             )
             try:
@@ -138,6 +141,12 @@ class LocalModel:
             path=str(path),
             status=status,
         )
+
+
+def _environment() -> dict[str, str]:
+    """What the child needs of our environment, and no key that may lie in it."""
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT_VARIABLES or name.startswith("LC_")}
+    return kept | {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 
 
 def _checked(path: Path | None) -> Path:
