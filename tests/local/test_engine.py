@@ -499,6 +499,10 @@ async def test_the_real_child_is_gone_after_stop() -> None:
     assert time.monotonic() - started < engine.STOP_SECONDS
 
 
+def environment_of(pid: int | None) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
 @pytest.mark.slow
 @pytest.mark.xdist_group("local-model")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -506,6 +510,6 @@ async def test_the_child_sees_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     install_weights()
     async with LocalModel() as model:
-        seen = Path(f"/proc/{model.pid}/environ").read_bytes()
+        seen = environment_of(model.pid)
     assert b"OMP_NUM_THREADS=1" in seen
     assert b"canary" not in seen
