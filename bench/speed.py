@@ -32,10 +32,11 @@ stream, the result thrown away. Toolwire's figure holds all of its work: framing
 segments, events, invocations. The SDK's figure is its own stream class over the same reads in memory, without a
 network; the second row adds its own accumulation.
 
-All contenders run in turn in one process, {ROUNDS} rounds, with the garbage collector on; the figure is the least
-processor time of each, as a multiple of the floor, then in microseconds per event. Text and tool calls are generated
-(253-byte chunks with OpenAI's padding); the recordings are real answers of many services: all of the core set that
-every contender can read to the end.
+All contenders run in turn in one process on one answer, {ROUNDS} rounds, with the garbage collector on, then on the
+next; the figure is the sum of the least processor times, as a multiple of the floor, then in microseconds per event.
+Text and tool calls are generated (253-byte chunks with OpenAI's padding); the recordings are real answers of many
+services: all of the core set that every contender can read to the end, most of them short. The target, at most 3 × the
+floor, is for reads of 16 KiB; smaller reads are shown too.
 """
 
 GROWTH_WORDS = """
@@ -45,7 +46,7 @@ parse of all the text so far at each delta, here with `jiter`, which is written 
 
 
 class Input(msgspec.Struct):
-    """Bodies that are read one after the other, each by a stream of its own."""
+    """Bodies, each an answer of its own."""
 
     name: str
     bodies: list[bytes]
@@ -80,19 +81,12 @@ def parse_all(loads: Callable[[bytes], object], payloads: Sequence[bytes]) -> No
         loads(payload)
 
 
-def stream_all(bodies: Sequence[Sequence[bytes]], *, live: bool = False) -> None:
+def stream_all(reads: Sequence[bytes], *, live: bool = False) -> None:
     """Bytes to events, which are dropped as a consumer drops them."""
-    for reads in bodies:
-        stream = Stream("openai-chat", live_arguments=live)
-        for data in reads:
-            stream.feed(data)
-        stream.close()
-
-
-def sdk_all(read: Callable[[Sequence[bytes]], object], bodies: Sequence[Sequence[bytes]]) -> None:
-    """The SDK over the same reads."""
-    for reads in bodies:
-        read(reads)
+    stream = Stream("openai-chat", live_arguments=live)
+    for data in reads:
+        stream.feed(data)
+    stream.close()
 
 
 def is_plain(body: bytes) -> bool:
@@ -118,18 +112,28 @@ def inputs() -> list[Input]:
 
 
 def time_input(given: Input) -> Timing:
-    """All contenders in turn, `ROUNDS` times, the least time of each."""
-    payloads = [payload for body in given.bodies for payload in event_data(body)]
-    reads = [pieces(body, READ) for body in given.bodies]
-    packets = [pieces(body, PACKET) for body in given.bodies]
-    work: dict[str, Callable[[], None]] = {
+    """Each body by itself: all contenders in turn, `ROUNDS` times, the least time of each; then the sum over bodies."""
+    total = dict.fromkeys(CONTENDERS, 0.0)
+    events = 0
+    for body in given.bodies:
+        payloads = event_data(body)
+        events += len(payloads)
+        for name, seconds in least_times(payloads, pieces(body, READ), pieces(body, PACKET)).items():
+            total[name] += seconds
+    size = sum(map(len, given.bodies))
+    return Timing(given.name, events, size, {name: 1e6 * seconds / events for name, seconds in total.items()})
+
+
+def least_times(payloads: Sequence[bytes], reads: Sequence[bytes], packets: Sequence[bytes]) -> dict[str, float]:
+    """The least processor time of each contender for one body."""
+    work: dict[str, Callable[[], object]] = {
         FLOOR: lambda: parse_all(orjson.loads, payloads),
         STDLIB: lambda: parse_all(json.loads, payloads),
         OURS: lambda: stream_all(reads),
         OURS_PACKETS: lambda: stream_all(packets),
         OURS_LIVE: lambda: stream_all(reads, live=True),
-        PEER: lambda: sdk_all(sdk_read, reads),
-        PEER_WHOLE: lambda: sdk_all(sdk_accumulate, reads),
+        PEER: lambda: sdk_read(reads),
+        PEER_WHOLE: lambda: sdk_accumulate(reads),
     }
     least = dict.fromkeys(work, float("inf"))
     for _ in range(ROUNDS):
@@ -137,8 +141,7 @@ def time_input(given: Input) -> Timing:
             started = process_time()
             step()
             least[name] = min(least[name], process_time() - started)
-    size = sum(map(len, given.bodies))
-    return Timing(given.name, len(payloads), size, {name: 1e6 * t / len(payloads) for name, t in least.items()})
+    return least
 
 
 def speed_table(timings: Sequence[Timing]) -> str:
@@ -169,11 +172,10 @@ def verdicts(timings: Sequence[Timing], growths: Sequence[Growth]) -> list[tuple
     """Every target with whether it holds."""
     made = [
         (
-            f"{timing.name}, {reads}: {timing.ratio(name):.2f} × the floor, target at most {TARGET:g} ×",
-            timing.ratio(name) <= TARGET,
+            f"{timing.name}, 16 KiB reads: {timing.ratio(OURS):.2f} × the floor, target at most {TARGET:g} ×",
+            timing.ratio(OURS) <= TARGET,
         )
         for timing in timings
-        for name, reads in ((OURS, "16 KiB reads"), (OURS_PACKETS, "1,400-byte reads"))
     ]
     for growth in growths[:-1]:
         worst = max(growth.factors)

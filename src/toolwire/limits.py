@@ -31,6 +31,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 128
     """Calls in one answer. Providers allow up to 128 tools; no recorded answer holds more than 20 calls."""
 
+    segments: int = 20_000
+    """Stretches of text, reasoning and media in one answer. Answers have a handful; each costs some hundred bytes, so
+    that one which changes its kind at every word would otherwise grow tenfold."""
+
+    blocks: int = 100_000
+    """Opaque blocks that must go back with one answer. Some services send one for each word of reasoning."""
+
     fields: int = 10_000
     """Values of one call's arguments that are shown live. Display alone: no screen can show more, and each costs some
     hundred bytes, so that a hostile list of numbers would otherwise grow a hundredfold."""

@@ -631,6 +631,8 @@ LIMITS = {
     "stream": (Limits(stream=100), sse(*[delta(content="x")] * 10)),
     "arguments": (Limits(arguments=100), sse(*[delta(tool_calls=[call("x" * 20, id="a", name="f")])] * 10)),
     "calls": (Limits(calls=3), sse(*[delta(tool_calls=[call("{}", index=i, id=f"c{i}", name="f")]) for i in range(5)])),
+    "segments": (Limits(segments=3), sse(*[delta(content="x"), delta(reasoning_content="y")] * 3)),
+    "blocks": (Limits(blocks=3), sse(*[delta(reasoning_details=[{"type": "t"}, {"type": "t"}])] * 3)),
     "name": (Limits(name=10), sse(delta(tool_calls=[call("", id="a", name="f" * 20)]))),
     "call_id": (Limits(call_id=10), sse(delta(tool_calls=[call("", id="a" * 20, name="f")]))),
 }

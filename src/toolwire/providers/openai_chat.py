@@ -132,6 +132,7 @@ class ChatDecoder:
     def feed(self, events: Iterable[SseEvent]) -> list[ChunkResponse]:
         """The chunks that these SSE events hold."""
         made: list[ChunkResponse] = []
+        event = None
         try:
             for event in events:
                 if event.stray or self._done:
@@ -145,50 +146,53 @@ class ChatDecoder:
                     continue
                 except RecursionError:
                     raise self._fault("a chunk is nested too deeply", event) from None
-                if not self._feed_plain(chunk, made):
-                    made += self._feed_chunk(chunk, event)
+                choices, answer = chunk.choices, self._first
+                if (
+                    answer is not None
+                    and choices is not None
+                    and len(choices) == 1
+                    and chunk.usage is None
+                    and chunk.error is None
+                    and chunk.x_groq is None
+                ):
+                    choice = choices[0]
+                    delta = choice.delta
+                    if (
+                        delta is not None
+                        and choice.finish_reason is None
+                        and not choice.index
+                        and delta.reasoning_details is None
+                        and delta.refusal is None
+                        and delta.function_call is None
+                        and delta.audio is None
+                        and delta.images is None
+                    ):
+                        content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
+                        if delta.tool_calls is None and type(content) is str and type(reasoning) is str:
+                            answer.has_delta = True
+                            if content or reasoning:
+                                answer.open = True
+                                made.append(ChunkResponse(content, reasoning, (), 0))
+                            continue
+                        if self._feed_piece(delta, answer, made):
+                            continue
+                made += self._feed_chunk(chunk)
         except ToolwireError as error:
+            if event is not None:
+                error.facts.setdefault("position", event.position)
             error.before = [*made, *error.before]
             raise
         return made
 
-    def _feed_plain(self, chunk: _Chunk, made: list[ChunkResponse]) -> bool:
-        """Takes what nearly every event is: a word of text or reasoning, or a piece of a known call, for the first
-        answer, and nothing else. Says whether it was that; `_feed_chunk` does the same for everything, slower.
-        """
-        choices, answer = chunk.choices, self._first
+    def _feed_piece(self, delta: _Delta, answer: _Answer, made: list[ChunkResponse]) -> bool:
+        """Takes a delta that is nothing but more arguments for one call that its index names, if it is that."""
         if (
-            choices is None
-            or answer is None
-            or len(choices) != 1
-            or chunk.usage is not None
-            or chunk.error is not None
-            or chunk.x_groq is not None
+            not delta.tool_calls
+            or len(delta.tool_calls) != 1
+            or delta.content
+            or delta.reasoning_content
+            or delta.reasoning
         ):
-            return False
-        choice = choices[0]
-        delta = choice.delta
-        if (
-            delta is None
-            or choice.finish_reason is not None
-            or choice.index
-            or delta.reasoning_details is not None
-            or delta.refusal is not None
-            or delta.function_call is not None
-            or delta.audio is not None
-            or delta.images is not None
-        ):
-            return False
-        content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
-        if delta.tool_calls is None:
-            if type(content) is not str or type(reasoning) is not str:
-                return False
-            answer.has_delta = True
-            if content or reasoning:
-                answer.open = True
-                made.append(ChunkResponse(content, reasoning, (), 0))
-            return True
-        if content or reasoning or len(delta.tool_calls) != 1:
             return False
         call = delta.tool_calls[0]
         function = call.function
@@ -217,7 +221,7 @@ class ChatDecoder:
         self._count("data-after-done")
         return ()
 
-    def _feed_chunk(self, chunk: _Chunk, event: SseEvent) -> list[ChunkResponse]:
+    def _feed_chunk(self, chunk: _Chunk) -> list[ChunkResponse]:
         made: list[ChunkResponse] = []
         choices = chunk.choices
         try:
@@ -233,7 +237,6 @@ class ChatDecoder:
             if chunk.error is not None:
                 raise self._provider_error(chunk.error)
         except ToolwireError as error:
-            error.facts.setdefault("position", event.position)
             error.before = made
             raise
         return made
@@ -320,7 +323,7 @@ class ChatDecoder:
                 elif isinstance(thinking, str):
                     thought += thinking
             else:
-                self._count(f"content-part-{str(kind)[:32]}")
+                self._count("content-part-of-another-kind")
         return text, thought
 
     def _calls(self, delta: _Delta, tracker: ToolCallTracker) -> list[ToolCallDelta]:
@@ -420,10 +423,9 @@ class ChatDecoder:
             chunk = _decode_chunk(text)
         except (msgspec.MsgspecError, RecursionError):
             chunk = _Chunk()
-        start = SseEvent(text)
         if chunk.error is not None or (chunk.choices and not self._events):
             self._count("not-streamed")
-            made = self._feed_chunk(chunk, start)
+            made = self._feed_chunk(chunk)
             answer = self._first
             return [*made, self._end()] if answer is not None and not answer.open else made
         words = _error_words(text)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ..chunks import ChunkResponse, StopReason, TokenUsage, ToolCallDelta
-from ..errors import IncompleteStream, ToolwireError
+from ..errors import IncompleteStream, LimitExceeded, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from .arguments import ArgumentReader
 from .invocation import ArrivedCall, ToolInvocation, ToolInvocationAdapter, stop_problem
@@ -84,9 +84,11 @@ class _AnswerHandler(ABC):
     def __init__(
         self,
         *,
+        limits: Limits = DEFAULT_LIMITS,
         segment_id_prefix: str = "",
         on_segment_event: Callable[[SegmentEvent], None] | None = None,
     ) -> None:
+        self._limits = limits
         self._prefix = segment_id_prefix
         self._on_event = on_segment_event
         self.reset()
@@ -166,6 +168,8 @@ class _AnswerHandler(ABC):
                 self._media(chunk, events)
             if chunk.provider_data and chunk.choice == 0:
                 self.provider_data += chunk.provider_data
+                if len(self.provider_data) > self._limits.blocks:
+                    raise LimitExceeded("the number of opaque blocks in one answer", self._limits.blocks)
             if chunk.usage is not None:
                 self.usage = chunk.usage
             if chunk.is_complete:
@@ -209,8 +213,7 @@ class _AnswerHandler(ABC):
         segment = self._open.get(choice)
         if segment is None or segment.segment_type is not kind or (segment.metadata is not None) is not refusal:
             self._close_open(choice, events)
-            segment = Segment(kind, choice, {"refusal": True} if refusal else None)
-            self._start(segment, events)
+            segment = self._begin(kind, choice, {"refusal": True} if refusal else None, events)
             self._open[choice] = segment
         segment.pieces.append(text)
         events.append(SegmentEvent(_CONTENT, segment.segment_id, text))
@@ -223,8 +226,7 @@ class _AnswerHandler(ABC):
         ):
             for url in urls:
                 self._close_open(chunk.choice, events)
-                segment = Segment(_MEDIA, chunk.choice, {"media": kind})
-                self._start(segment, events)
+                segment = self._begin(_MEDIA, chunk.choice, {"media": kind}, events)
                 segment.pieces.append(url)
                 events.append(SegmentEvent(_CONTENT, segment.segment_id, url))
                 self._end(segment, events)
@@ -234,10 +236,19 @@ class _AnswerHandler(ABC):
             if chunk.audio.data:
                 audio = self._audio.get(chunk.choice)
                 if audio is None:
-                    audio = self._audio[chunk.choice] = Segment(_MEDIA, chunk.choice, {"media": "audio/base64"})
-                    self._start(audio, events)
+                    audio = self._begin(_MEDIA, chunk.choice, {"media": "audio/base64"}, events)
+                    self._audio[chunk.choice] = audio
                 audio.pieces.append(chunk.audio.data)
                 events.append(SegmentEvent(_CONTENT, audio.segment_id, chunk.audio.data))
+
+    def _begin(
+        self, kind: SegmentType, choice: int, metadata: dict[str, Any] | None, events: list[SegmentEvent]
+    ) -> Segment:
+        if len(self.segments) >= self._limits.segments:
+            raise LimitExceeded("the number of segments in one answer", self._limits.segments)
+        segment = Segment(kind, choice, metadata)
+        self._start(segment, events)
+        return segment
 
     def _start(self, segment: Segment, events: list[SegmentEvent], wanted: str = "", tool: str | None = None) -> None:
         segment.segment_id = self._unused_id(wanted)
@@ -287,9 +298,8 @@ class ApiToolCallStreamingResponseHandler(_AnswerHandler):
         on_segment_event: Callable[[SegmentEvent], None] | None = None,
     ) -> None:
         self._adapter = adapter if adapter is not None else ToolInvocationAdapter(limits=limits)
-        self._limits = limits
         self._live = live_arguments
-        super().__init__(segment_id_prefix=segment_id_prefix, on_segment_event=on_segment_event)
+        super().__init__(limits=limits, segment_id_prefix=segment_id_prefix, on_segment_event=on_segment_event)
 
     def reset(self) -> None:
         """Back to the start, for the next answer."""

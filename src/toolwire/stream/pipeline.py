@@ -46,7 +46,7 @@ class Stream:
         registry = _registry(tools)
         self._handler: ApiToolCallStreamingResponseHandler | PassThroughStreamingResponseHandler
         if registry is not None and not len(registry):
-            self._handler = PassThroughStreamingResponseHandler(segment_id_prefix=segment_id_prefix)
+            self._handler = PassThroughStreamingResponseHandler(limits=limits, segment_id_prefix=segment_id_prefix)
         else:
             self._handler = ApiToolCallStreamingResponseHandler(
                 ToolInvocationAdapter(registry, limits=limits, turn=turn),

@@ -73,18 +73,20 @@ class SseDecoder(LineDecoder[SseEvent]):
     def _take(self, data: bytes, frames: list[SseEvent]) -> None:
         if self._mark == b"" and data[:1] > b"" and data[:1] != b"\xef":
             self._mark = None
-        if self._mark is None and not self._after_cr:
-            if not self._between_events():
-                start = data.find(b"\n\n") + 2
-                if start >= 2:
-                    super()._take(data[:start], frames)
-                    data = data[start:]
-            if data[:6] == b"data: " and self._between_events():
+        if self._mark is None and not self._after_cr and self._text is None and self._first < 0:
+            if self._held and b"\n\n" in data:
+                # The held line is joined once, by the read that ends its event.
+                data = bytes(self._held) + data
+                self._held = bytearray()
+                self._watch = 0
+            if not self._held and data[:6] == b"data: ":
                 data = self._plain_events(data, frames)
+                if not data:
+                    return
+                if b"\n" not in data and b"\r" not in data:
+                    self._hold(data)
+                    return
         super()._take(data, frames)
-
-    def _between_events(self) -> bool:
-        return not self._held and self._text is None and self._first < 0
 
     def _plain_events(self, data: bytes, frames: list[SseEvent]) -> bytes:
         """The short way through what nearly all answers are: `data: …` and a blank line, again and again.
