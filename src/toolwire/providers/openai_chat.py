@@ -104,8 +104,8 @@ class _Answer:
 
     __slots__ = ("finish_reason", "has_delta", "open", "tracker")
 
-    def __init__(self, tracker: ToolCallTracker) -> None:
-        self.tracker = tracker
+    def __init__(self) -> None:
+        self.tracker: ToolCallTracker | None = None
         self.finish_reason: str | None = None
         self.open = True
         self.has_delta = False
@@ -132,20 +132,20 @@ class ChatDecoder:
     def feed(self, events: Iterable[SseEvent]) -> list[ChunkResponse]:
         """The chunks that these SSE events hold."""
         made: list[ChunkResponse] = []
-        event = None
+        event, count = None, self._events
         try:
             for event in events:
                 if event.stray or self._done:
                     made += self._feed_outside(event)
                     continue
-                self._events += 1
+                count += 1
                 try:
                     chunk = _decode_chunk(event.data)
                 except msgspec.MsgspecError as error:
                     made += self._feed_irregular(event, error)
                     continue
                 except RecursionError:
-                    raise self._fault("a chunk is nested too deeply", event) from None
+                    raise self._fault("a chunk is nested too deeply") from None
                 choices, answer = chunk.choices, self._first
                 if (
                     answer is not None
@@ -167,21 +167,26 @@ class ChatDecoder:
                         and delta.audio is None
                         and delta.images is None
                     ):
-                        content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
-                        if delta.tool_calls is None and type(content) is str and type(reasoning) is str:
-                            answer.has_delta = True
-                            if content or reasoning:
-                                answer.open = True
-                                made.append(ChunkResponse(content, reasoning, (), 0))
-                            continue
-                        if self._feed_piece(delta, answer, made):
-                            continue
+                        if delta.tool_calls is not None:
+                            if self._feed_piece(delta, answer, made):
+                                continue
+                        else:
+                            content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
+                            if type(content) is str and type(reasoning) is str:
+                                answer.has_delta = True
+                                if content or reasoning:
+                                    answer.open = True
+                                    made.append(ChunkResponse(content, reasoning, (), 0))
+                                continue
                 made += self._feed_chunk(chunk)
         except ToolwireError as error:
             if event is not None:
                 error.facts.setdefault("position", event.position)
+                error.facts.setdefault("event", count)
             error.before = [*made, *error.before]
             raise
+        finally:
+            self._events = count
         return made
 
     def _feed_piece(self, delta: _Delta, answer: _Answer, made: list[ChunkResponse]) -> bool:
@@ -199,7 +204,9 @@ class ChatDecoder:
         if function is None or function.name or call.id or call.extra_content or type(call.index) is not int:
             return False
         arguments = function.arguments
-        piece = answer.tracker.more(call.index, arguments) if type(arguments) is str and arguments else None
+        if answer.tracker is None or type(arguments) is not str or not arguments:
+            return False
+        piece = answer.tracker.more(call.index, arguments)
         if piece is None:
             return False
         answer.has_delta = answer.open = True
@@ -265,8 +272,8 @@ class ChatDecoder:
 
     def _begin(self, number: int) -> _Answer:
         if len(self._answers) >= self._limits.calls:
-            raise self._fault("too many choices in one answer", None)
-        answer = self._answers[number] = _Answer(ToolCallTracker(self._limits, provider=self._provider))
+            raise self._fault("too many choices in one answer")
+        answer = self._answers[number] = _Answer()
         if number == 0:
             self._first = answer
         return answer
@@ -275,7 +282,7 @@ class ChatDecoder:
         content = delta.content
         calls: Sequence[ToolCallDelta] = ()
         if delta.tool_calls or delta.function_call is not None:
-            calls = self._calls(delta, answer.tracker)
+            calls = self._calls(delta, answer)
         reasoning, provider_data = self._reasoning(delta)
         if isinstance(content, list):
             content, thought = self._content_parts(content)
@@ -326,7 +333,10 @@ class ChatDecoder:
                 self._count("content-part-of-another-kind")
         return text, thought
 
-    def _calls(self, delta: _Delta, tracker: ToolCallTracker) -> list[ToolCallDelta]:
+    def _calls(self, delta: _Delta, answer: _Answer) -> list[ToolCallDelta]:
+        tracker = answer.tracker
+        if tracker is None:
+            tracker = answer.tracker = ToolCallTracker(self._limits, provider=self._provider)
         calls: list[ToolCallDelta] = []
         for call in delta.tool_calls or ():
             function = call.function
@@ -348,7 +358,7 @@ class ChatDecoder:
             return int(index)
         if type(index) is float and index.is_integer():
             return int(index)
-        raise self._fault(f"a tool call has the index {str(index)[:40]!r}, which is no whole number", None)
+        raise self._fault(f"a tool call has the index {str(index)[:40]!r}, which is no whole number")
 
     def _end(self) -> ChunkResponse:
         """The last chunk: every call of the first choice ended, and the stop reason."""
@@ -356,13 +366,14 @@ class ChatDecoder:
         answer = self._first
         raw = answer.finish_reason if answer is not None else None
         reason = StopReason.STOP if raw is None else STOP_REASONS.get(raw.lower(), StopReason.UNKNOWN)
-        has_calls = answer is not None and len(answer.tracker) > 0
+        tracker = answer.tracker if answer is not None else None
+        has_calls = tracker is not None and len(tracker) > 0
         if has_calls and reason is StopReason.STOP:
             reason = StopReason.TOOL_CALLS
         elif reason is StopReason.TOOL_CALLS and not has_calls:
             reason = StopReason.STOP
         return ChunkResponse(
-            tool_calls=answer.tracker.finish() if answer is not None else [],
+            tool_calls=tracker.finish() if tracker is not None else (),
             stop_reason=reason,
             raw_stop_reason=raw,
             is_complete=True,
@@ -381,7 +392,7 @@ class ChatDecoder:
             return self._feed_lines(data, event)
         if event.cut:
             raise IncompleteStream(provider=self._provider, position=event.position)
-        raise self._fault(f"an event is no chat chunk: {error}", event)
+        raise self._fault(f"an event is no chat chunk: {error}")
 
     def _feed_lines(self, data: str, event: SseEvent) -> list[ChunkResponse]:
         made: list[ChunkResponse] = []
@@ -455,13 +466,11 @@ class ChatDecoder:
             code=code if isinstance(code, (str, int)) else None,
         )
 
-    def _fault(self, message: str, event: SseEvent | None) -> ProtocolError:
+    def _fault(self, message: str) -> ProtocolError:
         return ProtocolError(
             message,
             hint="Check that this is the streamed answer of a chat completion, whole and unchanged.",
             provider=self._provider,
-            event=self._events,
-            position=None if event is None else event.position,
         )
 
     def _count(self, quirk: str) -> None:

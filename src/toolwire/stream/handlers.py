@@ -65,10 +65,11 @@ class CallSegment(Segment):
     or the end says.
     """
 
-    __slots__ = ("arrived", "provider_data", "reader")
+    __slots__ = ("arrived", "index", "provider_data", "reader")
 
-    def __init__(self, choice: int) -> None:
+    def __init__(self, choice: int, index: int) -> None:
         super().__init__(SegmentType.TOOL_CALL, choice)
+        self.index = index
         self.arrived = ArrivedCall(choice)
         self.provider_data: dict[str, Any] | None = None
         self.reader: ArgumentReader | None = None
@@ -305,13 +306,13 @@ class ApiToolCallStreamingResponseHandler(_AnswerHandler):
         """Back to the start, for the next answer."""
         super().reset()
         self._adapter.reset()
-        self._calls: dict[tuple[int, int], CallSegment] = {}
+        self._calls: dict[int | tuple[int, int], CallSegment] = {}
         self._invocations: list[ToolInvocation] = []
 
     @property
     def calls(self) -> list[CallSegment]:
         """Every call that was begun, in the model's order: by choice, then by canonical index."""
-        return [self._calls[key] for key in sorted(self._calls)]
+        return sorted(self._calls.values(), key=lambda call: (call.choice, call.index))
 
     def get_all_invocations(self) -> list[ToolInvocation]:
         """The calls that may be put before the gate, in the model's order: none before the stream's proper end."""
@@ -319,10 +320,10 @@ class ApiToolCallStreamingResponseHandler(_AnswerHandler):
 
     def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
         for delta in chunk.tool_calls:
-            key = (chunk.choice, delta.index)
+            key = (chunk.choice, delta.index) if chunk.choice else delta.index
             call = self._calls.get(key)
             if call is None:
-                call = self._calls[key] = CallSegment(chunk.choice)
+                call = self._calls[key] = CallSegment(chunk.choice, delta.index)
             elif call.closed:
                 continue
             elif (
