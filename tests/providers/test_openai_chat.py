@@ -405,6 +405,12 @@ def test_an_error_says_where() -> None:
     assert stream.error.event == 2
 
 
+def test_indented_events_are_events() -> None:
+    body = b" " + sse(delta(content="hi"), done=False) + b"upstream gone\n"
+    stream, _ = read(whole(body))
+    assert type(stream.error).__name__ == "IncompleteStream"
+
+
 def test_text_before_an_error_in_the_same_event_is_kept() -> None:
     stream, _ = read(whole(ERRORS["an error beside choices"][0]))
     assert stream.summary()["text"] == "hi"

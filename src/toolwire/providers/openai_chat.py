@@ -114,8 +114,8 @@ class _Answer:
 class ChatDecoder:
     """SSE events in, `ChunkResponse`s out; one decoder for one answer.
 
-    `feed` raises a `ToolwireError` when the provider reports an error or breaks the format; chunks made from the
-    same event before the fault are in the error's `before`. After [DONE] nothing more is decoded, only counted.
+    `feed` raises a `ToolwireError` when the provider reports an error or breaks the format; the chunks that the same
+    call made before the fault are in the error's `before`. After [DONE] nothing more is decoded, only counted.
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = WIRE) -> None:
@@ -130,19 +130,27 @@ class ChatDecoder:
         self.quirks: dict[str, int] = {}
 
     def feed(self, events: Iterable[SseEvent]) -> list[ChunkResponse]:
-        """The chunks that these SSE events hold."""
+        """The chunks that these SSE events hold.
+
+        Nearly every event is a word of text or of reasoning, or a piece of a known call, for the first answer, and
+        nothing else: those are taken here. `_feed_chunk` takes everything, slower.
+        """
         made: list[ChunkResponse] = []
         event, count = None, self._events
         try:
             for event in events:
                 if event.stray or self._done:
+                    self._events = count
                     made += self._feed_outside(event)
+                    count = self._events
                     continue
                 count += 1
                 try:
                     chunk = _decode_chunk(event.data)
                 except msgspec.MsgspecError as error:
+                    self._events = count
                     made += self._feed_irregular(event, error)
+                    count = self._events
                     continue
                 except RecursionError:
                     raise self._fault("a chunk is nested too deeply") from None
