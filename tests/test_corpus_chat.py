@@ -20,7 +20,7 @@ NOT_SEPARATED = "sse:events-not-separated-by-blank-line"
 """Three fixtures whose events lack the blank lines between them: the index could not read them. We do."""
 
 BY_HAND = {
-    "openai-php/openai-chat/Streams-ChatCompletionCreate": ("Hello! Here is your information:", 1, "stop"),
+    "openai-php/openai-chat/Streams-ChatCompletionCreate": ("Hello! How can I help you today?", 1, "stop"),
     "openai-php/openai-chat/Streams-ChatCompletionKeepAlive": ("Hello!", 0, None),
     "openai-php/openai-chat/Streams-ChatCompletionPing": (180, 0, "stop"),
 }

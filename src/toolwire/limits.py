@@ -42,6 +42,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Values of one call's arguments that are shown live. Display alone: no screen can show more, and each costs some
     hundred bytes, so that a hostile list of numbers would otherwise grow a hundredfold."""
 
+    chunk_depth: int = 400
+    """Nesting of one chunk of a stream. Real ones stay under 12; the parser gives up at what is left of some 1,000."""
+
     depth: int = 64
     """Nesting of arguments. Hand-written schemas stay under 10; recursion below stays far from Python's own bound."""
 

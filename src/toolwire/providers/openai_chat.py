@@ -21,6 +21,7 @@ from ..chunks import AudioDelta, ChunkResponse, StopReason, TokenUsage, ToolCall
 from ..errors import IncompleteStream, ProtocolError, ProviderError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..wire.sse import SseEvent
+from .nesting import is_deeper
 from .tracker import Key, ToolCallTracker
 
 WIRE = "openai-chat"
@@ -136,7 +137,7 @@ class ChatDecoder:
         nothing else: those are taken here. `_feed_chunk` takes everything, slower.
         """
         made: list[ChunkResponse] = []
-        event, count = None, self._events
+        event, count, shallow = None, self._events, self._limits.chunk_depth
         try:
             for event in events:
                 if event.stray or self._done:
@@ -145,15 +146,18 @@ class ChatDecoder:
                     count = self._events
                     continue
                 count += 1
+                data = event.data
+                if len(data) > shallow and is_deeper(data, self._limits.chunk_depth):
+                    raise self._fault("a chunk is nested too deeply")
                 try:
-                    chunk = _decode_chunk(event.data)
+                    chunk = _decode_chunk(data)
+                except RecursionError:
+                    raise self._fault("a chunk is nested too deeply") from None
                 except msgspec.MsgspecError as error:
                     self._events = count
                     made += self._feed_irregular(event, error)
                     count = self._events
                     continue
-                except RecursionError:
-                    raise self._fault("a chunk is nested too deeply") from None
                 choices, answer = chunk.choices, self._first
                 if (
                     answer is not None
@@ -423,7 +427,9 @@ class ChatDecoder:
             self._count("indented-data")
             return self.feed([SseEvent(line[5:].lstrip(" "), event.event, event.id, event.position, cut=event.cut)])
         text = line[6:].strip() if line.startswith("error:") else line
-        words = _error_words(text) if text.startswith("{") else None
+        words = None
+        if text.startswith("{") and not is_deeper(text, self._limits.chunk_depth):
+            words = _error_words(text)
         if words is None and line.startswith("error:"):
             words = text
         if words is not None and not self._done:
@@ -438,6 +444,8 @@ class ChatDecoder:
         no event at all, a whole answer that was not streamed, or no answer of a model.
         """
         text = "\n".join(self._stray)
+        if is_deeper(text, self._limits.chunk_depth):
+            raise self._fault("the body is nested too deeply")
         try:
             chunk = _decode_chunk(text)
         except (msgspec.MsgspecError, RecursionError):
