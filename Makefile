@@ -56,7 +56,7 @@ test: $(VENV)/.test ## All tests, in parallel (about two minutes on two cores; f
 	@echo "Testing (about two minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures" -q
 
-check: $(VENV)/.test ## Format, lint and strict types (under a minute)
+check: $(VENV)/.test $(VENV)/.bench ## Format, lint and strict types (under a minute)
 	@echo "Checking format, lint and types (under a minute) …"
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
