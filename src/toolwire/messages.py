@@ -113,7 +113,7 @@ def load_conversation(data: bytes | str) -> list[Message]:
     """Read a JSON list of messages; a `ConfigError` says which message is wrong and how."""
     try:
         return _DECODER.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(
             f"this is no conversation: {error}",
             hint='Give a JSON list of messages such as [{"role": "user", "content": "Hello"}].',
