@@ -72,6 +72,8 @@ CALLS: dict[str, tuple[bytes, Calls]] = {
         ),
         F,
     ),
+    "id as a number": (sse(delta(tool_calls=[call('{"x":1}', id=7, name="f")]), END), [("7", "f", {"x": 1})]),
+    "one call where a list belongs": (sse(delta(tool_calls=call('{"x":1}', id="c1", name="f")), END), F),
     "arguments as an object": (sse(delta(tool_calls=[call({"x": 1}, id="c1", name="f")]), END), F),
     "function null on a later delta": (
         sse(
@@ -441,6 +443,10 @@ TEXTS: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
         sse(delta(reasoning_details=[{"type": "reasoning.summary", "summary": "hm"}]), delta(finish="stop")),
         [("reasoning", "hm")],
     ),
+    "details that are no list": (
+        sse(delta(reasoning="hm", reasoning_details={"type": "x"}), delta(finish="stop")),
+        [("reasoning", "hm")],
+    ),
     "content as parts": (
         sse(
             delta(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]),
@@ -540,6 +546,7 @@ USAGES = {
     ),
     "x_groq": (sse({**delta(finish="stop"), "x_groq": {"usage": USAGE}}), (5, 7, 12)),
     "null": (sse({**delta(finish="stop"), "usage": None}), None),
+    "of another kind": (sse(delta(finish="stop"), {"usage": [1]}), (0, 0, 0)),
     "without a total": (sse(delta(finish="stop"), {"usage": {"input_tokens": 2, "output_tokens": 3}}), (2, 3, 5)),
     "nonsense": (sse(delta(finish="stop"), {"usage": {"prompt_tokens": "many", "completion_tokens": -1}}), (0, 0, 0)),
 }

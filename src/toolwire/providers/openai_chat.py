@@ -62,17 +62,17 @@ class _Function(msgspec.Struct, gc=False):
 
 class _ToolCall(msgspec.Struct, gc=False):
     index: Any = None
-    id: str | None = None
+    id: str | int | None = None
     function: _Function | None = None
     extra_content: dict[str, Any] | None = None
 
 
 class _Delta(msgspec.Struct, gc=False):
     content: str | list[Any] | None = None
-    tool_calls: list[_ToolCall] | None = None
+    tool_calls: list[_ToolCall] | _ToolCall | None = None
     reasoning_content: str | None = None
     reasoning: Any = None
-    reasoning_details: list[Any] | None = None
+    reasoning_details: Any = None
     refusal: str | None = None
     function_call: _Function | None = None
     audio: dict[str, Any] | None = None
@@ -87,12 +87,12 @@ class _Choice(msgspec.Struct, gc=False):
 
 
 class _Groq(msgspec.Struct, gc=False):
-    usage: dict[str, Any] | None = None
+    usage: Any = None
 
 
 class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
-    usage: dict[str, Any] | None = None
+    usage: Any = None
     error: Any = None
     x_groq: _Groq | None = None
 
@@ -203,15 +203,10 @@ class ChatDecoder:
 
     def _feed_piece(self, delta: _Delta, answer: _Answer, made: list[ChunkResponse]) -> bool:
         """Takes a delta that is nothing but more arguments for one call that its index names, if it is that."""
-        if (
-            not delta.tool_calls
-            or len(delta.tool_calls) != 1
-            or delta.content
-            or delta.reasoning_content
-            or delta.reasoning
-        ):
+        calls = delta.tool_calls
+        if type(calls) is not list or len(calls) != 1 or delta.content or delta.reasoning_content or delta.reasoning:
             return False
-        call = delta.tool_calls[0]
+        call: _ToolCall = calls[0]
         function = call.function
         if function is None or function.name or call.id or call.extra_content or type(call.index) is not int:
             return False
@@ -311,7 +306,7 @@ class ChatDecoder:
     def _reasoning(self, delta: _Delta) -> tuple[str, Sequence[dict[str, Any]]]:
         """The reasoning text, taken once where a service sends it under two names, and what must go back."""
         text = delta.reasoning_content or (delta.reasoning if isinstance(delta.reasoning, str) else "") or ""
-        if not delta.reasoning_details:
+        if not isinstance(delta.reasoning_details, list):
             return text, ()
         details = [detail for detail in delta.reasoning_details if isinstance(detail, dict)]
         if not text:
@@ -350,10 +345,12 @@ class ChatDecoder:
         if tracker is None:
             tracker = answer.tracker = ToolCallTracker(self._limits, provider=self._provider)
         calls: list[ToolCallDelta] = []
-        for call in delta.tool_calls or ():
+        sent = delta.tool_calls or ()
+        for call in (sent,) if isinstance(sent, _ToolCall) else sent:
             function = call.function
             name, arguments = (None, "") if function is None else (function.name, _text(function.arguments))
-            known = tracker.delta(self._key(call.index), call.id, name, arguments, _extra(call.extra_content))
+            call_id = str(call.id) if isinstance(call.id, int) else call.id
+            known = tracker.delta(self._key(call.index), call_id, name, arguments, _extra(call.extra_content))
             if known is not None:
                 calls.append(known)
         legacy = delta.function_call
@@ -493,8 +490,9 @@ class ChatDecoder:
         self.quirks[quirk] = self.quirks.get(quirk, 0) + 1
 
 
-def read_usage(usage: dict[str, Any]) -> TokenUsage:
+def read_usage(sent: Any) -> TokenUsage:
     """Token counts under any of the names that chat services use; what is no count is 0."""
+    usage = sent if isinstance(sent, dict) else {}
     details = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
     produced = _object(usage, "completion_tokens_details") or _object(usage, "output_tokens_details")
     read = _count_in(usage, "prompt_tokens") or _count_in(usage, "input_tokens")
