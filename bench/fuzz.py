@@ -75,6 +75,8 @@ def fuzz(seed: int, *, runs: int | None = None, seconds: float | None = None, fo
     seeds = all_seeds()
     tools = registry()
     result = FuzzResult(seed, 0, 0.0, {})
+    for tool in tools:
+        tool.problem({})  # the first check imports the validator, which is no body's fault
     deadline = None if seconds is None else monotonic() + seconds
     for number, body in enumerate(chain(deep_streams(), _mutants(rng, seeds))):
         if number == runs or (deadline is not None and number % 50 == 0 and monotonic() > deadline):
