@@ -239,3 +239,9 @@ def test_run_sync() -> None:
     assert str(agent(Script(ADD, FIVE)).run_sync("2 + 3?")) == "It is 5."
     with pytest.raises(TransportError, match="connection reset"):
         agent(Script(TransportError("connection reset"))).run_sync("2 + 3?")
+
+
+async def test_run_sync_where_a_loop_runs_already() -> None:
+    """As in a notebook."""
+    assert str(agent(Script(ADD, FIVE)).run_sync("2 + 3?")) == "It is 5."
+    assert asyncio.get_running_loop().is_running()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
 
@@ -81,8 +82,16 @@ class Agent:
         await self._connection.close()
 
     def run_sync(self, prompt: str) -> RunFinished:
-        """Runs to the end and returns it; raises the error of a run that failed. For scripts."""
-        return asyncio.run(self._run_to_end(prompt))
+        """Runs to the end and returns it; raises the error of a run that failed. For scripts and notebooks.
+
+        Where a loop runs already, as in a notebook, it has a thread and a loop of its own.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self._run_to_end(prompt))
+        with ThreadPoolExecutor(1, "toolwire-run") as thread:
+            return thread.submit(asyncio.run, self._run_to_end(prompt)).result()
 
     async def _run_to_end(self, prompt: str) -> RunFinished:
         try:
