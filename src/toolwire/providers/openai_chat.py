@@ -147,6 +147,9 @@ class ChatDecoder:
                     continue
                 count += 1
                 data = event.data
+                if data == "[DONE]":
+                    made.append(self._end())
+                    continue
                 if len(data) > shallow and is_deeper(data, self._limits.chunk_depth):
                     raise self._fault("a chunk is nested too deeply")
                 try:
@@ -492,28 +495,26 @@ class ChatDecoder:
 
 def read_usage(sent: Any) -> TokenUsage:
     """Token counts under any of the names that chat services use; what is no count is 0."""
-    usage = sent if isinstance(sent, dict) else {}
-    details = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
-    produced = _object(usage, "completion_tokens_details") or _object(usage, "output_tokens_details")
-    read = _count_in(usage, "prompt_tokens") or _count_in(usage, "input_tokens")
-    written = _count_in(usage, "completion_tokens") or _count_in(usage, "output_tokens")
-    return TokenUsage(
-        input_tokens=read,
-        output_tokens=written,
-        cached_tokens=_count_in(details, "cached_tokens") or _count_in(usage, "prompt_cache_hit_tokens"),
-        cache_write_tokens=_count_in(details, "cache_write_tokens"),
-        reasoning_tokens=_count_in(produced, "reasoning_tokens") or _count_in(usage, "reasoning_tokens"),
-        total_tokens=_count_in(usage, "total_tokens") or read + written,
-    )
+    if not isinstance(sent, dict):
+        return TokenUsage()
+    get = sent.get
+    read = _count(get("prompt_tokens")) or _count(get("input_tokens"))
+    written = _count(get("completion_tokens")) or _count(get("output_tokens"))
+    cached, stored = _count(get("prompt_cache_hit_tokens")), 0
+    reasoned = _count(get("reasoning_tokens"))
+    details = get("prompt_tokens_details") or get("input_tokens_details")
+    if isinstance(details, dict):
+        cached = _count(details.get("cached_tokens")) or cached
+        stored = _count(details.get("cache_write_tokens"))
+    details = get("completion_tokens_details") or get("output_tokens_details")
+    if isinstance(details, dict):
+        reasoned = _count(details.get("reasoning_tokens")) or reasoned
+    return TokenUsage(read, written, cached, stored, reasoned, _count(get("total_tokens")) or read + written)
 
 
-def _object(of: dict[str, Any], name: str) -> dict[str, Any]:
-    value = of.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _count_in(of: dict[str, Any], name: str) -> int:
-    value = of.get(name)
+def _count(value: Any) -> int:
+    if value is None:
+        return 0
     return int(value) if isinstance(value, (int, float)) and 0 <= value < 2**53 else 0
 
 

@@ -80,6 +80,7 @@ class ToolCallTracker:
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
         self._limits = limits
+        self._longest = limits.arguments
         self._provider = provider
         self._calls: list[_Call] = []
         self._taken: set[int] = set()
@@ -124,10 +125,10 @@ class ToolCallTracker:
         call = self._by_key.get(key)
         if call is None or call.done:
             return None
-        call.size += len(arguments)
-        if call.size > self._limits.arguments or not call.name_closed:
-            call.size -= len(arguments)
+        size = call.size + len(arguments)
+        if size > self._longest or not call.name_closed:
             return self.delta(key, None, None, arguments)
+        call.size = size
         call.unread.append(arguments)
         return ToolCallDelta(call.index, None, None, arguments)
 
@@ -186,8 +187,8 @@ class ToolCallTracker:
 
     def _take_arguments(self, call: _Call, arguments: str) -> None:
         call.size += len(arguments)
-        if call.size > self._limits.arguments:
-            raise LimitExceeded("the arguments of one call", self._limits.arguments, tool=call.name or None)
+        if call.size > self._longest:
+            raise LimitExceeded("the arguments of one call", self._longest, tool=call.name or None)
         call.unread.append(arguments)
         call.name_closed = bool(call.name)
 

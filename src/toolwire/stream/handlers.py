@@ -327,16 +327,17 @@ class ApiToolCallStreamingResponseHandler(_AnswerHandler):
             elif call.closed:
                 continue
             elif (
-                call.segment_id
-                and call.reader is None
-                and delta.call_id is None
+                call.reader is None
                 and delta.name is None
+                and delta.call_id is None
                 and not delta.done
                 and delta.provider_data is None
+                and call.segment_id
             ):
                 # Nearly every delta: `_take` does the same, slower.
-                call.pieces.append(delta.arguments_delta)
-                events.append(SegmentEvent(_CONTENT, call.segment_id, delta.arguments_delta))
+                text = delta.arguments_delta
+                call.pieces.append(text)
+                events.append(SegmentEvent(_CONTENT, call.segment_id, text))
                 continue
             self._take(call, delta, events)
 
