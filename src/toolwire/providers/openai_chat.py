@@ -289,22 +289,26 @@ class ChatDecoder:
         return answer
 
     def _feed_delta(self, delta: _Delta, answer: _Answer, number: int) -> Sequence[ChunkResponse]:
-        content = delta.content
+        content, reasoning = delta.content, ""
         calls: Sequence[ToolCallDelta] = ()
+        provider_data: Sequence[dict[str, Any]] = ()
         if delta.tool_calls or delta.function_call is not None:
             calls = self._calls(delta, answer)
-        reasoning, provider_data = self._reasoning(delta)
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
+            reasoning, provider_data = self._reasoning(delta)
         if isinstance(content, list):
             content, thought = self._content_parts(content)
             reasoning += thought
+        others = delta.refusal or delta.audio is not None or delta.images or provider_data
+        if not (content or reasoning or calls or others):
+            return ()
         made = ChunkResponse(content or "", reasoning, calls, number)
-        if delta.refusal or delta.audio is not None or delta.images or provider_data:
+        if others:
             made.refusal = delta.refusal or ""
             made.audio = None if delta.audio is None else _read_audio(delta.audio)
             made.image_urls = [url for url in map(_image_url, delta.images or ()) if url]
             made.provider_data = provider_data
-            return (made,)
-        return (made,) if content or reasoning or calls else ()
+        return (made,)
 
     def _reasoning(self, delta: _Delta) -> tuple[str, Sequence[dict[str, Any]]]:
         """The reasoning text, taken once where a service sends it under two names, and what must go back."""

@@ -70,6 +70,8 @@ def _check(value: Any, deepest: int) -> None:
 
 
 def _check_text(text: str) -> None:
+    if text.isascii():
+        return
     try:
         text.encode()
     except UnicodeEncodeError:
