@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwire.providers.nesting import is_deeper
+from toolwire.providers.nesting import Nesting, is_deeper
 
 
 def depth_of(value: Any) -> int:
@@ -62,3 +62,25 @@ def test_any_value(value: Any) -> None:
 def test_text_too_short_to_be_deep_is_not_looked_at() -> None:
     assert not is_deeper("[[[[", 4)
     assert is_deeper("[[[[", 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("", False),
+        ("{", False),
+        ("{}", True),
+        ('{"a":[1,{"b":2}]}', True),
+        ('{"a":[1', False),
+        ('{"a":"}"', False),
+        ('{"a":"\\"}"}', True),
+        ('{"a":"\\\\"}', True),
+        ("{}{", False),
+    ],
+)
+def test_closing_is_seen_wherever_the_text_is_cut(text: str, closed: bool) -> None:
+    for cut in range(len(text) + 1):
+        nesting = Nesting()
+        nesting.read(text[:cut])
+        nesting.read(text[cut:])
+        assert nesting.closed is closed

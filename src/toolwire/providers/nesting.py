@@ -1,7 +1,8 @@
-"""How deep JSON text is nested, without parsing it.
+"""The brackets of JSON text, followed without parsing it: when it has closed, and how deep it is nested.
 
-A parser's own bound is what is left of the interpreter's stack, which depends on who calls: near it the same bytes
-would be read by one caller and refused for another. So text that is too deep is refused before it is parsed.
+Depth matters because a parser's own bound is what is left of the interpreter's stack, which depends on who calls: near
+it the same bytes would be read by one caller and refused for another. So text that is too deep is refused before it is
+parsed.
 """
 
 from __future__ import annotations
@@ -39,3 +40,34 @@ def _end_of_string(text: str, at: int) -> int:
         if backslashes % 2 == 0:
             return quote + 1
         at = quote + 1
+
+
+class Nesting:
+    """Follows the brackets of JSON text that comes in pieces, just far enough to know when the outermost has closed."""
+
+    __slots__ = ("closed", "depth", "escaped", "in_string")
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.closed = False
+        self.in_string = False
+        self.escaped = False
+
+    def read(self, text: str) -> None:
+        """Takes the next piece."""
+        for char in text:
+            if self.in_string:
+                if self.escaped:
+                    self.escaped = False
+                elif char == "\\":
+                    self.escaped = True
+                elif char == '"':
+                    self.in_string = False
+            elif char == '"':
+                self.in_string = True
+            elif char in "{[":
+                self.depth += 1
+                self.closed = False
+            elif char in "}]":
+                self.depth -= 1
+                self.closed = self.depth <= 0

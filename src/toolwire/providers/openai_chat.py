@@ -22,9 +22,8 @@ from ..errors import IncompleteStream, ProtocolError, ProviderError, ToolwireErr
 from ..limits import DEFAULT_LIMITS, Limits
 from ..wire.sse import SseEvent
 from .nesting import is_deeper
+from .openai_chat_request import WIRE
 from .tracker import Key, ToolCallTracker
-
-WIRE = "openai-chat"
 
 STOP_REASONS: dict[str, StopReason] = {
     "stop": StopReason.STOP,

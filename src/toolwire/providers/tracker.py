@@ -14,6 +14,7 @@ from typing import Any
 from ..chunks import ToolCallDelta
 from ..errors import LimitExceeded, ProtocolError
 from ..limits import DEFAULT_LIMITS, Limits
+from .nesting import Nesting
 
 Key = int | str
 """What a provider names a call by, apart from its id: an index, a block index, an item id."""
@@ -32,7 +33,7 @@ class _Call:
         self.size = 0
         self.done = False
         self.unread: list[str] = []
-        self.nesting = _Nesting()
+        self.nesting = Nesting()
 
     def arguments_closed(self) -> bool:
         """Whether the arguments so far are one closed JSON value.
@@ -44,35 +45,6 @@ class _Call:
             self.nesting.read(piece)
         self.unread.clear()
         return self.nesting.closed
-
-
-class _Nesting:
-    """Follows the brackets of JSON text, just far enough to know when the outermost has closed."""
-
-    __slots__ = ("closed", "depth", "escaped", "in_string")
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self.closed = False
-        self.in_string = False
-        self.escaped = False
-
-    def read(self, text: str) -> None:
-        for char in text:
-            if self.in_string:
-                if self.escaped:
-                    self.escaped = False
-                elif char == "\\":
-                    self.escaped = True
-                elif char == '"':
-                    self.in_string = False
-            elif char == '"':
-                self.in_string = True
-            elif char in "{[":
-                self.depth += 1
-            elif char in "}]":
-                self.depth -= 1
-                self.closed = self.depth <= 0
 
 
 class ToolCallTracker:

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from toolwire.limits import DEFAULT_LIMITS, Limits
-
+from ..limits import DEFAULT_LIMITS, Limits
 from .segments import FieldDelta
 
 _WHITESPACE: Final = " \t\n\r"
