@@ -19,6 +19,13 @@ def sse(*chunks: Any, done: bool = True) -> bytes:
     return b"".join(b"data: " + line.encode() + b"\n\n" for line in lines) + (DONE if done else b"")
 
 
+def typed_sse(*events: dict[str, Any]) -> bytes:
+    """A stream whose events carry their type as Anthropic and the Responses API send it: `event:` and `data:`."""
+    return b"".join(
+        b"event: %b\ndata: %b\n\n" % (event["type"].encode(), msgspec.json.encode(event)) for event in events
+    )
+
+
 def delta(*, finish: str | None = None, choice: int = 0, **members: Any) -> dict[str, Any]:
     """One chat chunk with one choice."""
     return {"choices": [{"index": choice, "delta": members, "finish_reason": finish}]}
@@ -63,9 +70,9 @@ def merged(events: Iterable[SegmentEvent]) -> Iterator[SegmentEvent]:
         yield held
 
 
-def read(pieces: Iterable[bytes], **options: Any) -> tuple[Stream, list[SegmentEvent]]:
+def read(pieces: Iterable[bytes], wire: str = "openai-chat", **options: Any) -> tuple[Stream, list[SegmentEvent]]:
     """The stream after all pieces and the end, and its events."""
-    stream = Stream("openai-chat", **options)
+    stream = Stream(wire, **options)
     events: list[SegmentEvent] = []
     for piece in pieces:
         events += stream.feed(piece)

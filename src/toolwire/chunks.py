@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -65,6 +65,42 @@ class ToolCallDelta(msgspec.Struct, omit_defaults=True, gc=False):
     provider_data: dict[str, Any] | None = None
 
 
+class ServerToolDelta(msgspec.Struct, omit_defaults=True, gc=False):
+    """A piece of what a tool on the provider's side was asked, or gave. It is shown; it is never run here.
+
+    `key` names the same call or result in every piece of one answer. `name` must be there on the first piece.
+    `provider_data` on the last piece is the whole block, for providers that want it back in its place.
+    """
+
+    key: str
+    name: str = ""
+    call_id: str = ""
+    text: str = ""
+    is_result: bool = False
+    done: bool = False
+    provider_data: dict[str, Any] | None = None
+
+
+class Citation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A source that the answer gives for what it says, as far as the provider names it."""
+
+    url: str = ""
+    title: str = ""
+    quote: str = ""
+
+
+class PartEnd(msgspec.Struct, omit_defaults=True, gc=False):
+    """The end of a stretch of the answer that the provider marks, with what must go back with it unchanged.
+
+    It ends the open segment of its `kind`. Where none is open and there is `provider_data`, a part without words
+    takes its place in the message (hidden reasoning, a signature by itself, a block nobody here understands); no
+    event shows it. A `media` end belongs to the last media of the same chunk.
+    """
+
+    kind: Literal["text", "reasoning", "media", "opaque"]
+    provider_data: dict[str, Any] | None = None
+
+
 class AudioDelta(msgspec.Struct, omit_defaults=True, gc=False):
     """A piece of spoken answer: base64 data and the words as they are spoken."""
 
@@ -77,7 +113,9 @@ class ChunkResponse(msgspec.Struct, omit_defaults=True, gc=False):
     """A provider-neutral piece of an answer; each belongs to one `choice` (0 unless several answers were asked for).
 
     `is_complete` is true on the last chunk of a stream that reached its proper end, and on no other.
-    `provider_data` holds opaque blocks that must go back with the history, in this order.
+    `provider_data` holds opaque blocks that must go back with the message as a whole, in this order; what belongs to
+    one part of it comes with `part_end`. Within a chunk, the order is: reasoning, content, refusal, media, citations,
+    part_end, server tools, calls.
     """
 
     content: str = ""
@@ -94,3 +132,6 @@ class ChunkResponse(msgspec.Struct, omit_defaults=True, gc=False):
     video_urls: Sequence[str] = ()
     audio: AudioDelta | None = None
     provider_data: Sequence[dict[str, Any]] = ()
+    part_end: PartEnd | None = None
+    server_tools: Sequence[ServerToolDelta] = ()
+    citations: Sequence[Citation] = ()

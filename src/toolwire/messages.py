@@ -52,6 +52,7 @@ class MediaPart(msgspec.Struct, tag="media", tag_field="type", omit_defaults=Tru
     url: str | None = None
     data: str | None = None
     name: str | None = None
+    provider_data: dict[str, Any] | None = None
 
 
 class ToolResultPart(msgspec.Struct, tag="tool_result", tag_field="type", omit_defaults=True):
@@ -63,7 +64,17 @@ class ToolResultPart(msgspec.Struct, tag="tool_result", tag_field="type", omit_d
     is_error: bool = False
 
 
-Part = TextPart | ThinkingPart | ToolCallPart | MediaPart | ToolResultPart
+class OpaquePart(msgspec.Struct, tag="opaque", tag_field="type", omit_defaults=True):
+    """What only its own provider understands, kept in its place: a tool that ran on the provider's side, say.
+
+    It goes back to that provider unchanged and to no other. `name` is for people.
+    """
+
+    provider_data: dict[str, Any]
+    name: str = ""
+
+
+Part = TextPart | ThinkingPart | ToolCallPart | MediaPart | ToolResultPart | OpaquePart
 
 
 class Message(msgspec.Struct, omit_defaults=True):

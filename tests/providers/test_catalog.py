@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from toolwire.errors import AuthenticationFailed, ConfigError
@@ -76,9 +78,33 @@ def test_addresses() -> None:
     assert resolve("openai:x", {}, api_key=KEY, base_url="http://h/v1/").url == "http://h/v1/chat/completions"
     env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://proxy/v1"}
     assert resolve("openai:x", env).url == "http://proxy/v1/chat/completions"
+    assert resolve("anthropic:x", {}, api_key=KEY).url == "https://api.anthropic.com/v1/messages"
+    assert resolve("openai-responses:x", {}, api_key=KEY).url == "https://api.openai.com/v1/responses"
+    assert resolve("ollama:x", {}).url == "http://127.0.0.1:11434/api/chat"
+    gemini = "https://generativelanguage.googleapis.com/v1beta/models/{}:streamGenerateContent?alt=sse"
+    assert resolve("gemini:gemini-x", {}, api_key=KEY).url == gemini.format("gemini-x")
     with pytest.raises(ConfigError, match="no address") as error:
         resolve("openai-compatible:x", {})
     assert "--base-url" in error.value.hint
+
+
+@pytest.mark.parametrize("model", ["../../evil", "x?key=y", "x#y", "x y", "é", "a:b", "x/../../../y"])
+def test_a_models_name_cannot_change_the_address(model: str) -> None:
+    parts = urlsplit(resolve(f"gemini:{model}", {}, api_key=KEY).url)
+    assert parts.netloc == "generativelanguage.googleapis.com"
+    assert parts.query == "alt=sse"
+    assert parts.path.startswith("/v1beta/models/")
+    assert parts.path.endswith(":streamGenerateContent")
+    assert "/.." not in parts.path
+
+
+def test_each_provider_gets_its_key_in_its_own_way() -> None:
+    assert resolve("anthropic:x", {}, api_key=KEY).headers["x-api-key"] == KEY
+    assert resolve("anthropic:x", {}, api_key=KEY).headers["anthropic-version"] == "2023-06-01"
+    assert resolve("gemini:x", {}, api_key=KEY).headers["x-goog-api-key"] == KEY
+    for name in ("anthropic", "gemini"):
+        assert "Authorization" not in resolve(f"{name}:x", {}, api_key=KEY).headers
+        assert KEY not in resolve(f"{name}:x", {}, api_key=KEY).url
 
 
 def test_keys_are_not_shown() -> None:

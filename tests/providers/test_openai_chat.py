@@ -325,8 +325,8 @@ ERRORS: dict[str, tuple[bytes, str, str]] = {
         "broke off",
     ),
     "a body that is an error of another form": (b'{"detail": "overloaded"}', "ProviderError", "overloaded"),
-    "no JSON": (sse("{nonsense}"), "ProtocolError", "no chat chunk"),
-    "JSON of another kind": (sse("[1]"), "ProtocolError", "no chat chunk"),
+    "no JSON": (sse("{nonsense}"), "ProtocolError", "not of this format"),
+    "JSON of another kind": (sse("[1]"), "ProtocolError", "not of this format"),
     "content that is a number": (sse(delta(content=5)), "ProtocolError", "content"),
     "an index that is no number": (
         sse(delta(tool_calls=[call("{}", index="one", id="a", name="f")])),
@@ -633,7 +633,7 @@ def test_quirks_are_counted() -> None:
         "indented-data": 1,
         "chunk-without-choices": 1,
         "empty-data": 1,
-        "data-after-done": 2,
+        "data-after-the-end": 2,
         "stray-line": 2,
     }
 

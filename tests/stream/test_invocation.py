@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from toolwire import StopReason, ToolDefinition
+from feeding import call, delta, read, sse, whole
+from toolwire import EventType, StopReason, ToolDefinition
 from toolwire.chunks import RUNNABLE_STOPS
 from toolwire.stream.invocation import ArrivedCall, ToolInvocationAdapter, stop_problem
 from toolwire.tools.registry import ToolRegistry
@@ -109,3 +110,32 @@ def test_reset_forgets_the_ids_of_the_last_answer() -> None:
         adapter.read(call)
         assert adapter.admit(call, StopReason.TOOL_CALLS) is not None
         adapter.reset()
+
+
+OPTIONAL = {
+    "name": "look",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "unit": {"type": "string"}, "note": {"type": ["string", "null"]}},
+        "required": ["city"],
+    },
+}
+
+
+def test_nulls_that_strict_mode_wrote_for_arguments_left_out_are_left_out() -> None:
+    body = sse(
+        delta(tool_calls=[call('{"city":"Paris","unit":null,"note":null}', id="c1", name="look")]),
+        delta(finish="tool_calls"),
+    )
+    stream, events = read(whole(body), tools=[OPTIONAL], strict=True)
+    (invocation,) = stream.invocations
+    assert invocation.arguments == {"city": "Paris", "note": None}
+    assert [event.metadata for event in events if event.type is EventType.END] == [{"arguments": invocation.arguments}]
+    plain, _ = read(whole(body), tools=[OPTIONAL])
+    assert plain.invocations == []
+
+
+def test_strict_mode_never_leaves_out_a_required_null() -> None:
+    body = sse(delta(tool_calls=[call('{"city":null}', id="c1", name="look")]), delta(finish="tool_calls"))
+    stream, _ = read(whole(body), tools=[OPTIONAL], strict=True)
+    assert stream.invocations == []

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -21,8 +23,9 @@ places = st.lists(st.integers(0, 200), max_size=8)
         (b"", []),
         (b'{"a":1}\n{"b":2}\n', [('{"a":1}', 0), ('{"b":2}', 8)]),
         (b'{"a":1}\r\n{"b":2}\r\n', [('{"a":1}', 0), ('{"b":2}', 9)]),
-        (b'{"a":1}\n{"b":2}', [('{"a":1}', 0), ('{"b":2}', 8)]),
-        (b"1\r", [("1", 0)]),
+        (b'{"a":1}\n{"b":2}', [('{"a":1}', 0), ('{"b":2}', 8, True)]),
+        (b"1\n2\n  ", [("1", 0), ("2", 2)]),
+        (b"1\r", [("1", 0, True)]),
         (b"1\r2\n", [("1\r2", 0)]),
         (b"1\r\r\n2\n", [("1\r", 0), ("2", 4)]),
         (b"\n\r\n \n\t\r\n1\n\n2\n\n", [("1", 8), ("2", 11)]),
@@ -33,10 +36,10 @@ places = st.lists(st.integers(0, 200), max_size=8)
         (BOM + BOM + b"1\n", [("\ufeff1", 3)]),
         (b"1\n" + BOM + b"2\n", [("1", 0), ("\ufeff2", 2)]),
         (BOM, []),
-        ("é\u2028\u2029\x85\x0b\x0c\x1c🦊\n1".encode(), [("é\u2028\u2029\x85\x0b\x0c\x1c🦊", 0), ("1", 18)]),
+        ("é\u2028\u2029\x85\x0b\x0c\x1c🦊\n1".encode(), [("é\u2028\u2029\x85\x0b\x0c\x1c🦊", 0), ("1", 18, True)]),
     ],
 )
-def test_case_for_every_cut(body: bytes, lines: list[tuple[str, int]]) -> None:
+def test_case_for_every_cut(body: bytes, lines: list[tuple[Any, ...]]) -> None:
     for pieces in all_cuts(body):
         decoder = NdjsonDecoder()
         assert run(decoder, pieces) == Outcome([NdjsonLine(*line) for line in lines])
@@ -46,11 +49,12 @@ def test_case_for_every_cut(body: bytes, lines: list[tuple[str, int]]) -> None:
 def reference(body: bytes) -> Outcome:
     lines: list[NdjsonLine] = []
     at = 3 if body.startswith(BOM) else 0
-    for raw in body[at:].split(b"\n"):
+    raws = body[at:].split(b"\n")
+    for number, raw in enumerate(raws, 1):
         line = raw[:-1] if raw.endswith(b"\r") else raw
         try:
             if line.strip():
-                lines.append(NdjsonLine(line.decode(), at))
+                lines.append(NdjsonLine(line.decode(), at, cut=number == len(raws)))
         except UnicodeDecodeError as error:
             return Outcome(lines, ("ProtocolError", {"position": at + error.start}))
         at += len(raw) + 1
@@ -87,7 +91,7 @@ def over(what: str, limit: int, position: int) -> tuple[str, dict[str, object]]:
     [
         (b"123\n", Limits(line=3), Outcome([NdjsonLine("123", 0)])),
         (b"123\r\n", Limits(line=3), Outcome([NdjsonLine("123", 0)])),
-        (b"123\r", Limits(line=3), Outcome([NdjsonLine("123", 0)])),
+        (b"123\r", Limits(line=3), Outcome([NdjsonLine("123", 0, cut=True)])),
         (b"1\n1234\n", Limits(line=3), Outcome([NdjsonLine("1", 0)], over("line", 3, 5))),
         (b"123\r4\n", Limits(line=3), Outcome([], over("line", 3, 3))),
         (b"    \n", Limits(line=3), Outcome([], over("line", 3, 3))),

@@ -15,7 +15,20 @@ from wire.sse_cases import CASES, Case
 from wire.wire_cuts import READ, Outcome, all_cuts, cut, flood, run
 
 BOM = b"\xef\xbb\xbf"
-WORDS = [b"data", b"data: ", b"data:", b"event: ", b"id: ", b"retry: 5", b"error: ", BOM, "é".encode(), b"\r\n"]
+WORDS = [
+    b"event: a\ndata: b\n\n",
+    b"data: c\n\n",
+    b"data",
+    b"data: ",
+    b"data:",
+    b"event: ",
+    b"id: ",
+    b"retry: 5",
+    b"error: ",
+    BOM,
+    "é".encode(),
+    b"\r\n",
+]
 LETTERS = [bytes([letter]) for letter in b"data: \r\n:eventid\xef\xbb\xbf\x00\xc3\xa9"]
 bodies = st.lists(st.sampled_from(WORDS + LETTERS), max_size=40).map(b"".join)
 places = st.lists(st.integers(0, 400), max_size=8)

@@ -13,6 +13,22 @@ import msgspec
 
 from ..errors import AuthenticationFailed, ConfigError
 from .openai_chat_request import OPENAI, ChatDialect
+from .openai_chat_request import WIRE as CHAT
+from .wires import wire_format
+
+
+class Auth(msgspec.Struct, frozen=True):
+    """How a key is sent: in which header, and after which word."""
+
+    header: str
+    scheme: str = ""
+
+    def value(self, key: str) -> str:
+        """The header's value."""
+        return f"{self.scheme} {key}" if self.scheme else key
+
+
+BEARER = Auth("Authorization", "Bearer")
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +43,11 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     base_url_variable: str = ""
     """An environment variable that overrides the base URL."""
     wire: str = "openai-chat"
+    auth: Auth = BEARER
+    headers: dict[str, str] = {}
+    """What goes with every request besides the key."""
     dialect: ChatDialect = ChatDialect()
+    """How its chat completions depart from OpenAI's; other wires have none."""
     default_model: str = ""
     is_local: bool = False
     """Runs on this machine: no key, found by looking at its port."""
@@ -47,6 +67,35 @@ PROVIDERS: dict[str, Provider] = {
             key_variable="OPENAI_API_KEY",
             dialect=OPENAI,
             default_model="gpt-4.1-mini",
+        ),
+        Provider(
+            name="openai-responses",
+            title="OpenAI, Responses API",
+            base_url="https://api.openai.com/v1",
+            base_url_variable="OPENAI_BASE_URL",
+            key_variable="OPENAI_API_KEY",
+            wire="openai-responses",
+            default_model="gpt-4.1-mini",
+        ),
+        Provider(
+            name="anthropic",
+            title="Anthropic",
+            base_url="https://api.anthropic.com/v1",
+            base_url_variable="ANTHROPIC_BASE_URL",
+            key_variable="ANTHROPIC_API_KEY",
+            wire="anthropic",
+            auth=Auth("x-api-key"),
+            headers={"anthropic-version": "2023-06-01"},
+            default_model="claude-sonnet-4-5",
+        ),
+        Provider(
+            name="gemini",
+            title="Google Gemini",
+            base_url="https://generativelanguage.googleapis.com/v1beta",
+            key_variable="GEMINI_API_KEY",
+            wire="gemini",
+            auth=Auth("x-goog-api-key"),
+            default_model="gemini-2.5-flash",
         ),
         Provider(
             name="openrouter",
@@ -94,9 +143,10 @@ PROVIDERS: dict[str, Provider] = {
         ),
         Provider(
             name="ollama",
-            title="Ollama (its OpenAI-compatible API)",
-            base_url="http://127.0.0.1:11434/v1",
+            title="Ollama",
+            base_url="http://127.0.0.1:11434",
             base_url_variable="OLLAMA_BASE_URL",
+            wire="ollama",
             is_local=True,
         ),
         Provider(name="lmstudio", title="LM Studio", base_url="http://127.0.0.1:1234/v1", is_local=True),
@@ -144,20 +194,30 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         """Where requests go."""
-        return f"{self.base_url.rstrip('/')}/chat/completions"
+        path = wire_format(self.provider.wire).path
+        return self.base_url.rstrip("/") + path.replace("{model}", quoted(self.model))
 
     @property
     def headers(self) -> dict[str, str]:
         """What goes with each request; holds the key, so it is made on demand and kept nowhere."""
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **self.provider.headers}
         if self.key:
-            headers["Authorization"] = f"Bearer {self.key.reveal()}"
+            headers[self.provider.auth.header] = self.provider.auth.value(self.key.reveal())
         return headers
 
     @property
     def options(self) -> dict[str, Any]:
         """Keywords for the wire's encoder."""
-        return {"dialect": self.provider.dialect}
+        return {"dialect": self.provider.dialect} if self.provider.wire == CHAT else {}
+
+
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+
+
+def quoted(model: str) -> str:
+    """A model's name as part of a URL: nothing in it can change where the request goes or what it asks for."""
+    parts = (chr(byte) if chr(byte) in _PLAIN else f"%{byte:02X}" for byte in model.encode("utf-8", "surrogatepass"))
+    return "".join(parts).replace("..", "%2E%2E")
 
 
 def split_model(name: str) -> tuple[Provider, str]:

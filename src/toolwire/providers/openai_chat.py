@@ -12,18 +12,16 @@ The encoding half is `openai_chat_request`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from ..chunks import AudioDelta, ChunkResponse, StopReason, TokenUsage, ToolCallDelta
-from ..errors import IncompleteStream, ProtocolError, ProviderError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
-from ..wire.sse import SseEvent
-from .nesting import is_deeper
+from .decoder import FrameDecoder, json_text, token_count
 from .openai_chat_request import WIRE
-from .tracker import Key, ToolCallTracker
+from .tracker import Key, ToolCallTracker, settled_stop
 
 STOP_REASONS: dict[str, StopReason] = {
     "stop": StopReason.STOP,
@@ -96,9 +94,6 @@ class _Chunk(msgspec.Struct, gc=False):
     x_groq: _Groq | None = None
 
 
-_decode_chunk = msgspec.json.Decoder(_Chunk).decode
-
-
 class _Answer:
     """What is known of one choice."""
 
@@ -111,99 +106,57 @@ class _Answer:
         self.has_delta = False
 
 
-class ChatDecoder:
-    """SSE events in, `ChunkResponse`s out; one decoder for one answer.
+class ChatDecoder(FrameDecoder[_Chunk]):
+    """SSE events of a chat completion in, `ChunkResponse`s out; one decoder for one answer."""
 
-    `feed` raises a `ToolwireError` when the provider reports an error or breaks the format; the chunks that the same
-    call made before the fault are in the error's `before`. After [DONE] nothing more is decoded, only counted.
-    """
+    wire = WIRE
+    _kind = "a chat completion"
+    _read = staticmethod(msgspec.json.Decoder(_Chunk).decode)
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = WIRE) -> None:
-        self._limits = limits
-        self._provider = provider
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
+        super().__init__(limits, provider=provider)
         self._answers: dict[int, _Answer] = {}
         self._first: _Answer | None = None
-        self._done = False
-        self._events = 0
-        self._stray: list[str] = []
-        self._stray_size = 0
-        self.quirks: dict[str, int] = {}
 
-    def feed(self, events: Iterable[SseEvent]) -> list[ChunkResponse]:
-        """The chunks that these SSE events hold.
-
-        Nearly every event is a word of text or of reasoning, or a piece of a known call, for the first answer, and
-        nothing else: those are taken here. `_feed_chunk` takes everything, slower.
+    def _take(self, chunk: _Chunk, made: list[ChunkResponse]) -> None:
+        """Nearly every event is a word of text or of reasoning, or a piece of a known call, for the first answer, and
+        nothing else: those are taken here. `_take_any` takes everything, slower.
         """
-        made: list[ChunkResponse] = []
-        event, count, shallow = None, self._events, self._limits.chunk_depth
-        try:
-            for event in events:
-                if event.stray or self._done:
-                    self._events = count
-                    made += self._feed_outside(event)
-                    count = self._events
-                    continue
-                count += 1
-                data = event.data
-                if data == "[DONE]":
-                    made.append(self._end())
-                    continue
-                if len(data) > shallow and is_deeper(data, self._limits.chunk_depth):
-                    raise self._fault("a chunk is nested too deeply")
-                try:
-                    chunk = _decode_chunk(data)
-                except RecursionError:
-                    raise self._fault("a chunk is nested too deeply") from None
-                except msgspec.MsgspecError as error:
-                    self._events = count
-                    made += self._feed_irregular(event, error)
-                    count = self._events
-                    continue
-                choices, answer = chunk.choices, self._first
-                if (
-                    answer is not None
-                    and choices is not None
-                    and len(choices) == 1
-                    and chunk.usage is None
-                    and chunk.error is None
-                    and chunk.x_groq is None
-                ):
-                    choice = choices[0]
-                    delta = choice.delta
-                    if (
-                        delta is not None
-                        and choice.finish_reason is None
-                        and not choice.index
-                        and delta.reasoning_details is None
-                        and delta.refusal is None
-                        and delta.function_call is None
-                        and delta.audio is None
-                        and delta.images is None
-                    ):
-                        if delta.tool_calls is not None:
-                            if self._feed_piece(delta, answer, made):
-                                continue
-                        else:
-                            content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
-                            if type(content) is str and type(reasoning) is str:
-                                answer.has_delta = True
-                                if content or reasoning:
-                                    answer.open = True
-                                    made.append(ChunkResponse(content, reasoning, (), 0))
-                                continue
-                made += self._feed_chunk(chunk)
-        except ToolwireError as error:
-            if event is not None:
-                error.facts.setdefault("position", event.position)
-                error.facts.setdefault("event", count)
-            error.before = [*made, *error.before]
-            raise
-        finally:
-            self._events = count
-        return made
+        choices, answer = chunk.choices, self._first
+        if (
+            answer is not None
+            and choices is not None
+            and len(choices) == 1
+            and chunk.usage is None
+            and chunk.error is None
+            and chunk.x_groq is None
+        ):
+            choice = choices[0]
+            delta = choice.delta
+            if (
+                delta is not None
+                and choice.finish_reason is None
+                and not choice.index
+                and delta.reasoning_details is None
+                and delta.refusal is None
+                and delta.function_call is None
+                and delta.audio is None
+                and delta.images is None
+            ):
+                if delta.tool_calls is not None:
+                    if self._take_piece(delta, answer, made):
+                        return
+                else:
+                    content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
+                    if type(content) is str and type(reasoning) is str:
+                        answer.has_delta = True
+                        if content or reasoning:
+                            answer.open = True
+                            made.append(ChunkResponse(content, reasoning, (), 0))
+                        return
+        self._take_any(chunk, made)
 
-    def _feed_piece(self, delta: _Delta, answer: _Answer, made: list[ChunkResponse]) -> bool:
+    def _take_piece(self, delta: _Delta, answer: _Answer, made: list[ChunkResponse]) -> bool:
         """Takes a delta that is nothing but more arguments for one call that its index names, if it is that."""
         calls = delta.tool_calls
         if type(calls) is not list or len(calls) != 1 or delta.content or delta.reasoning_content or delta.reasoning:
@@ -222,40 +175,31 @@ class ChatDecoder:
         made.append(ChunkResponse("", "", (piece,), 0))
         return True
 
-    def close(self) -> list[ChunkResponse]:
-        """The end of the body: the last chunk if the answer is complete without [DONE], else nothing."""
-        if self._done:
-            return []
+    def _finish(self) -> list[ChunkResponse]:
         answer = self._first
-        if answer is not None and not answer.open:
-            return [self._end()]
-        return self._feed_stray_lines() if self._stray else []
+        return [self._end()] if answer is not None and not answer.open else []
 
-    def _feed_outside(self, event: SseEvent) -> Sequence[ChunkResponse]:
-        if event.stray:
-            return self._feed_stray(event)
-        self._count("data-after-done")
-        return ()
+    def _end_mark(self) -> list[ChunkResponse]:
+        return [self._end()]
 
-    def _feed_chunk(self, chunk: _Chunk) -> list[ChunkResponse]:
-        made: list[ChunkResponse] = []
+    def _take_any(self, chunk: _Chunk, made: list[ChunkResponse]) -> None:
         choices = chunk.choices
-        try:
-            if choices:
-                for choice in choices:
-                    made += self._feed_choice(choice)
-            elif choices is None and chunk.error is None and chunk.usage is None:
-                self._count("chunk-without-choices")
-            if chunk.usage is not None:
-                made.append(ChunkResponse(usage=read_usage(chunk.usage)))
-            elif chunk.x_groq is not None and chunk.x_groq.usage is not None:
-                made.append(ChunkResponse(usage=read_usage(chunk.x_groq.usage)))
-            if chunk.error is not None:
-                raise self._provider_error(chunk.error)
-        except ToolwireError as error:
-            error.before = made
-            raise
-        return made
+        if choices:
+            for choice in choices:
+                made += self._feed_choice(choice)
+        elif choices is None and chunk.error is None and chunk.usage is None:
+            self._count("chunk-without-choices")
+        if chunk.usage is not None:
+            made.append(ChunkResponse(usage=read_usage(chunk.usage)))
+        elif chunk.x_groq is not None and chunk.x_groq.usage is not None:
+            made.append(ChunkResponse(usage=read_usage(chunk.x_groq.usage)))
+        if chunk.error is not None:
+            raise self._provider_error(chunk.error)
+
+    def _take_whole(self, chunk: _Chunk, made: list[ChunkResponse]) -> None:
+        if chunk.choices:
+            self._take_any(chunk, made)
+            made += self._finish()
 
     def _feed_choice(self, choice: _Choice) -> Sequence[ChunkResponse]:
         number = choice.index or 0
@@ -354,14 +298,14 @@ class ChatDecoder:
         sent = delta.tool_calls or ()
         for call in (sent,) if isinstance(sent, _ToolCall) else sent:
             function = call.function
-            name, arguments = (None, "") if function is None else (function.name, _text(function.arguments))
+            name, arguments = (None, "") if function is None else (function.name, json_text(function.arguments))
             call_id = str(call.id) if isinstance(call.id, int) else call.id
             known = tracker.delta(self._key(call.index), call_id, name, arguments, _extra(call.extra_content))
             if known is not None:
                 calls.append(known)
         legacy = delta.function_call
         if legacy is not None:
-            known = tracker.delta("function_call", None, legacy.name, _text(legacy.arguments))
+            known = tracker.delta("function_call", None, legacy.name, json_text(legacy.arguments))
             if known is not None:
                 calls.append(known)
         return calls
@@ -382,118 +326,12 @@ class ChatDecoder:
         raw = answer.finish_reason if answer is not None else None
         reason = StopReason.STOP if raw is None else STOP_REASONS.get(raw.lower(), StopReason.UNKNOWN)
         tracker = answer.tracker if answer is not None else None
-        has_calls = tracker is not None and len(tracker) > 0
-        if has_calls and reason is StopReason.STOP:
-            reason = StopReason.TOOL_CALLS
-        elif reason is StopReason.TOOL_CALLS and not has_calls:
-            reason = StopReason.STOP
         return ChunkResponse(
             tool_calls=tracker.finish() if tracker is not None else (),
-            stop_reason=reason,
+            stop_reason=settled_stop(reason, has_calls=bool(tracker)),
             raw_stop_reason=raw,
             is_complete=True,
         )
-
-    def _feed_irregular(self, event: SseEvent, error: msgspec.MsgspecError) -> list[ChunkResponse]:
-        """An event that is no chunk: the end mark, an empty one, or several chunks that nobody separated."""
-        data = event.data.strip()
-        if data == "[DONE]":
-            return [self._end()]
-        if not data:
-            self._count("empty-data")
-            return []
-        if "\n" in data:
-            self._count("events-not-separated")
-            return self._feed_lines(data, event)
-        if event.cut:
-            raise IncompleteStream(provider=self._provider, position=event.position)
-        raise self._fault(f"an event is no chat chunk: {error}")
-
-    def _feed_lines(self, data: str, event: SseEvent) -> list[ChunkResponse]:
-        made: list[ChunkResponse] = []
-        lines = data.split("\n")
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                cut = event.cut and number == len(lines)
-                made += self.feed([SseEvent(line, event.event, event.id, event.position, cut=cut)])
-            except ToolwireError as error:
-                error.before = [*made, *error.before]
-                raise
-        return made
-
-    def _feed_stray(self, event: SseEvent) -> Sequence[ChunkResponse]:
-        """A line that is no SSE field: an indented `data:`, an error of its own, or another kind of body."""
-        line = event.data.strip()
-        if line.startswith("data:"):
-            self._count("indented-data")
-            return self.feed([SseEvent(line[5:].lstrip(" "), event.event, event.id, event.position, cut=event.cut)])
-        text = line[6:].strip() if line.startswith("error:") else line
-        words = None
-        if text.startswith("{") and not is_deeper(text, self._limits.chunk_depth):
-            words = _error_words(text)
-        if words is None and line.startswith("error:"):
-            words = text
-        if words is not None and not self._done:
-            raise self._provider_error(words)
-        self._stray_size += len(event.data)
-        if self._stray_size <= self._limits.event:
-            self._stray.append(event.data)
-        return []
-
-    def _feed_stray_lines(self) -> list[ChunkResponse]:
-        """What the stray lines of an unfinished body are together: an error over several lines; or, where there was
-        no event at all, a whole answer that was not streamed, or no answer of a model.
-        """
-        text = "\n".join(self._stray)
-        if is_deeper(text, self._limits.chunk_depth):
-            raise self._fault("the body is nested too deeply")
-        try:
-            chunk = _decode_chunk(text)
-        except (msgspec.MsgspecError, RecursionError):
-            chunk = _Chunk()
-        if chunk.error is not None or (chunk.choices and not self._events):
-            self._count("not-streamed")
-            made = self._feed_chunk(chunk)
-            answer = self._first
-            return [*made, self._end()] if answer is not None and not answer.open else made
-        words = _error_words(text)
-        if words is not None:
-            raise self._provider_error(words)
-        if self._events:
-            return []
-        shown = text.lstrip()[:60]
-        raise ProtocolError(
-            f"this is no event stream: it begins with {shown!r}",
-            hint="Check that the URL or file is the streamed answer of a chat completion.",
-            provider=self._provider,
-            position=0,
-        )
-
-    def _provider_error(self, error: Any) -> ProviderError:
-        """The provider's own words as an error, with its code."""
-        code = None
-        words = error
-        if isinstance(error, dict):
-            words = error.get("message") or error.get("detail") or error
-            code = error.get("code") or error.get("type")
-        return ProviderError(
-            f"the provider reported an error in the stream: {_shown(words)[:2000]}",
-            hint="Nothing of this answer was run. If the provider is overloaded, try again later.",
-            provider=self._provider,
-            code=code if isinstance(code, (str, int)) else None,
-        )
-
-    def _fault(self, message: str) -> ProtocolError:
-        return ProtocolError(
-            message,
-            hint="Check that this is the streamed answer of a chat completion, whole and unchanged.",
-            provider=self._provider,
-        )
-
-    def _count(self, quirk: str) -> None:
-        self.quirks[quirk] = self.quirks.get(quirk, 0) + 1
 
 
 def read_usage(sent: Any) -> TokenUsage:
@@ -501,41 +339,18 @@ def read_usage(sent: Any) -> TokenUsage:
     if not isinstance(sent, dict):
         return TokenUsage()
     get = sent.get
-    read = _count(get("prompt_tokens")) or _count(get("input_tokens"))
-    written = _count(get("completion_tokens")) or _count(get("output_tokens"))
-    cached, stored = _count(get("prompt_cache_hit_tokens")), 0
-    reasoned = _count(get("reasoning_tokens"))
+    read = token_count(get("prompt_tokens")) or token_count(get("input_tokens"))
+    written = token_count(get("completion_tokens")) or token_count(get("output_tokens"))
+    cached, stored = token_count(get("prompt_cache_hit_tokens")), 0
+    reasoned = token_count(get("reasoning_tokens"))
     details = get("prompt_tokens_details") or get("input_tokens_details")
     if isinstance(details, dict):
-        cached = _count(details.get("cached_tokens")) or cached
-        stored = _count(details.get("cache_write_tokens"))
+        cached = token_count(details.get("cached_tokens")) or cached
+        stored = token_count(details.get("cache_write_tokens"))
     details = get("completion_tokens_details") or get("output_tokens_details")
     if isinstance(details, dict):
-        reasoned = _count(details.get("reasoning_tokens")) or reasoned
-    return TokenUsage(read, written, cached, stored, reasoned, _count(get("total_tokens")) or read + written)
-
-
-def _count(value: Any) -> int:
-    if value is None:
-        return 0
-    return int(value) if isinstance(value, (int, float)) and 0 <= value < 2**53 else 0
-
-
-def _text(arguments: Any) -> str:
-    """Arguments as text; a service that sends an object meant its JSON."""
-    if arguments is None:
-        return ""
-    return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-
-
-def _shown(words: Any) -> str:
-    """Whatever a provider put where its words should be, as text."""
-    if isinstance(words, str):
-        return words
-    try:
-        return msgspec.json.encode(words).decode()
-    except RecursionError:
-        return "(words nested too deeply to show)"
+        reasoned = token_count(details.get("reasoning_tokens")) or reasoned
+    return TokenUsage(read, written, cached, stored, reasoned, token_count(get("total_tokens")) or read + written)
 
 
 def _extra(content: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -555,18 +370,3 @@ def _read_audio(audio: dict[str, Any]) -> AudioDelta:
         return value if isinstance(value, str) else ""
 
     return AudioDelta(text("id") or None, text("data"), text("transcript"))
-
-
-def _error_words(text: str) -> Any:
-    """What an error object says, or None when `text` is no error object."""
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    if value.get("error") is not None:
-        return value["error"]
-    if value.get("object") == "error" or set(value) <= {"detail", "message", "code", "type", "param"}:
-        return value if value.get("message") or value.get("detail") else None
-    return None

@@ -14,12 +14,23 @@ import msgspec
 
 from ..errors import ConfigError
 from ..messages import MediaPart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+from .encoding import (
+    TOOL_CHOICES,
+    arguments_text,
+    check_tool_choice,
+    media_url,
+    misplaced,
+    offered_names,
+    own,
+    result_media,
+    result_text,
+)
+from .names import COMMON_RULE
 
 if TYPE_CHECKING:
     from ..tools.definition import ToolDefinition
 
 WIRE = "openai-chat"
-TOOL_CHOICES = ("auto", "none", "required")
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -50,13 +61,21 @@ def encode_chat_request(
 ) -> dict[str, Any]:
     """The request body. `tool_choice` is `auto`, `none`, `required` or the name of a tool."""
     body: dict[str, Any] = {"model": model, "messages": _messages(messages, dialect)}
-    offered = [_tool(tool) for tool in tools]
-    if offered:
-        body["tools"] = offered
-    if tool_choice != "auto":
-        body["tool_choice"] = _tool_choice(tool_choice, [tool["function"]["name"] for tool in offered])
-        if not offered:
-            del body["tool_choice"]
+    tools = list(tools)
+    check_tool_choice(tool_choice, tools)
+    if tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": name, "description": tool.description, "parameters": tool.parameters},
+            }
+            for name, tool in zip(offered_names(tools, COMMON_RULE), tools, strict=True)
+        ]
+        if tool_choice in TOOL_CHOICES:
+            if tool_choice != "auto":
+                body["tool_choice"] = tool_choice
+        else:
+            body["tool_choice"] = {"type": "function", "function": {"name": COMMON_RULE.wire_name(tool_choice)}}
     if max_tokens is not None:
         body[dialect.max_tokens_field] = max_tokens
     if temperature is not None:
@@ -66,26 +85,6 @@ def encode_chat_request(
         if dialect.stream_usage:
             body["stream_options"] = {"include_usage": True}
     return body
-
-
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-    }
-
-
-def _tool_choice(choice: str, names: list[str]) -> str | dict[str, Any]:
-    if choice in TOOL_CHOICES:
-        if choice == "required" and not names:
-            raise ConfigError("tool_choice 'required' needs at least one tool", hint="Give tools, or leave it out.")
-        return choice
-    if choice not in names:
-        raise ConfigError(
-            f"tool_choice names {choice!r}, which is none of the tools",
-            hint=f"Use auto, none, required or one of: {', '.join(names) or '(no tools given)'}.",
-        )
-    return {"type": "function", "function": {"name": choice}}
 
 
 def _messages(messages: Iterable[Message], dialect: ChatDialect) -> list[dict[str, Any]]:
@@ -113,16 +112,13 @@ def _user_content(message: Message) -> str | list[dict[str, Any]]:
         elif isinstance(part, MediaPart):
             content.append(_media(part))
         else:
-            raise ConfigError(
-                f"a user message cannot hold a part of type {_type_of(part)!r}",
-                hint="Calls and thinking belong to assistant messages, results to tool messages.",
-            )
+            raise misplaced(part, "user")
     return content
 
 
 def _media(part: MediaPart) -> dict[str, Any]:
     kind = part.media_type.split("/", 1)[0]
-    url = part.url or f"data:{part.media_type};base64,{part.data or ''}"
+    url = media_url(part)
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": url}}
     if part.media_type in _AUDIO_FORMATS and part.data is not None:
@@ -152,10 +148,7 @@ def _assistant(message: Message, dialect: ChatDialect) -> dict[str, Any]:
         elif isinstance(part, ToolCallPart):
             calls.append(_call(part))
         elif isinstance(part, ToolResultPart):
-            raise ConfigError(
-                "an assistant message cannot hold a tool result",
-                hint="Put results into a message of role 'tool'.",
-            )
+            raise misplaced(part, "assistant")
     encoded: dict[str, Any] = {
         "role": "assistant",
         "content": text if text or not (calls or refusal) else None,
@@ -217,24 +210,15 @@ def _detail_text(detail: dict[str, Any]) -> tuple[str, str]:
 
 
 def _call(part: ToolCallPart) -> dict[str, Any]:
-    arguments = part.raw_arguments
-    if arguments is None:
-        arguments = msgspec.json.encode(part.arguments).decode()
     encoded: dict[str, Any] = {
         "id": part.id,
         "type": "function",
-        "function": {"name": safe_name(part.name), "arguments": arguments},
+        "function": {"name": COMMON_RULE.wire_name(part.name), "arguments": arguments_text(part)},
     }
-    data = part.provider_data
-    if data is not None and data.get("wire") == WIRE and "extra_content" in data:
-        encoded["extra_content"] = data["extra_content"]
+    extra = own(part.provider_data, WIRE).get("extra_content")
+    if extra is not None:
+        encoded["extra_content"] = extra
     return encoded
-
-
-def safe_name(name: str) -> str:
-    """A name that every service takes back: a model may have invented one that none allows."""
-    kept = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in name[:64])
-    return kept or "_"
 
 
 def _tool_messages(message: Message) -> list[dict[str, Any]]:
@@ -242,24 +226,13 @@ def _tool_messages(message: Message) -> list[dict[str, Any]]:
     media: list[dict[str, Any]] = []
     for part in message.parts:
         if not isinstance(part, ToolResultPart):
-            raise ConfigError(
-                f"a tool message cannot hold a part of type {_type_of(part)!r}",
-                hint="A message of role 'tool' holds tool_result parts alone.",
-            )
-        text = part.content if isinstance(part.content, str) else ""
-        if not isinstance(part.content, str):
-            pictures = [_media(item) for item in part.content if isinstance(item, MediaPart)]
-            text = "".join(item.text for item in part.content if isinstance(item, TextPart))
-            if pictures:
-                text = text or "The result follows in the next message."
-                media += [{"type": "text", "text": f"Result of {part.name} ({part.id}):"}, *pictures]
-        if part.is_error and not text.lower().startswith("error"):
-            text = f"Error: {text}"
+            raise misplaced(part, "tool")
+        text = result_text(part, mark_errors=True)
+        pictures = [_media(item) for item in result_media(part)]
+        if pictures:
+            text = text or "The result follows in the next message."
+            media += [{"type": "text", "text": f"Result of {part.name} ({part.id}):"}, *pictures]
         encoded.append({"role": "tool", "tool_call_id": part.id, "content": text})
     if media:
         encoded.append({"role": "user", "content": media})
     return encoded
-
-
-def _type_of(part: Any) -> str:
-    return str(part.__struct_config__.tag)

@@ -11,13 +11,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..chunks import ToolCallDelta
+from ..chunks import StopReason, ToolCallDelta
 from ..errors import LimitExceeded, ProtocolError
 from ..limits import DEFAULT_LIMITS, Limits
 from .nesting import Nesting
 
 Key = int | str
 """What a provider names a call by, apart from its id: an index, a block index, an item id."""
+
+
+def settled_stop(reason: StopReason, *, has_calls: bool) -> StopReason:
+    """What a stop reason means beside the calls that were made: providers say `stop` after calls, and the reverse."""
+    if has_calls and reason is StopReason.STOP:
+        return StopReason.TOOL_CALLS
+    if reason is StopReason.TOOL_CALLS and not has_calls:
+        return StopReason.STOP
+    return reason
 
 
 class _Call:

@@ -10,9 +10,20 @@ import msgspec
 from ..chunks import ChunkResponse
 from ..errors import ConfigError
 from ..limits import Limits
+from ..wire.json_array import SseOrArrayDecoder
+from ..wire.ndjson import NdjsonDecoder
 from ..wire.sse import SseDecoder
+from .anthropic import AnthropicDecoder
+from .anthropic_request import encode_anthropic_request
+from .gemini import GeminiDecoder
+from .gemini_request import encode_gemini_request
+from .names import COMMON_RULE, GEMINI_RULE, NameRule
+from .ollama import OllamaDecoder
+from .ollama_request import encode_ollama_request
 from .openai_chat import ChatDecoder
 from .openai_chat_request import encode_chat_request
+from .openai_responses import ResponsesDecoder
+from .openai_responses_request import encode_responses_request
 
 
 class Framer(Protocol):
@@ -48,18 +59,67 @@ class WireFormat(msgspec.Struct, frozen=True):
     framer: Callable[[Limits], Framer]
     decoder: Callable[[Limits], Decoder]
     encode: Encoder
+    path: str
+    """Where requests go, after the base URL; `{model}` stands for the model."""
+    names: NameRule
+    """Which tool names it takes."""
     marks: tuple[bytes, ...]
     """Any of these near the start of a body says that it is of this format."""
 
 
+def _sse(limits: Limits) -> SseDecoder:
+    return SseDecoder(limits, keep_stray=True)
+
+
 WIRES: dict[str, WireFormat] = {
-    "openai-chat": WireFormat(
-        "openai-chat",
-        lambda limits: SseDecoder(limits, keep_stray=True),
-        ChatDecoder,
-        encode_chat_request,
-        (b'"chat.completion', b'"choices"'),
-    ),
+    wire.name: wire
+    for wire in (
+        WireFormat(
+            "openai-chat",
+            _sse,
+            ChatDecoder,
+            encode_chat_request,
+            "/chat/completions",
+            COMMON_RULE,
+            (b'"chat.completion', b'"choices"'),
+        ),
+        WireFormat(
+            "openai-responses",
+            _sse,
+            ResponsesDecoder,
+            encode_responses_request,
+            "/responses",
+            COMMON_RULE,
+            (b"event: response.", b'"type":"response.', b'"type": "response.'),
+        ),
+        WireFormat(
+            "anthropic",
+            _sse,
+            AnthropicDecoder,
+            encode_anthropic_request,
+            "/messages",
+            COMMON_RULE,
+            (b"event: message_start", b'"message_start"', b'"content_block_'),
+        ),
+        WireFormat(
+            "gemini",
+            lambda limits: SseOrArrayDecoder(limits, keep_stray=True),
+            GeminiDecoder,
+            encode_gemini_request,
+            "/models/{model}:streamGenerateContent?alt=sse",
+            GEMINI_RULE,
+            (b'"candidates"', b'"usageMetadata"', b'"promptFeedback"'),
+        ),
+        WireFormat(
+            "ollama",
+            NdjsonDecoder,
+            OllamaDecoder,
+            encode_ollama_request,
+            "/api/chat",
+            COMMON_RULE,
+            (b'"done":', b'"created_at"'),
+        ),
+    )
 }
 """Every wire format that this version reads and writes."""
 

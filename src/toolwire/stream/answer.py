@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..messages import MediaPart, Message, Part, TextPart, ThinkingPart, ToolCallPart
-from .handlers import CallSegment, Segment
+from ..messages import MediaPart, Message, OpaquePart, Part, TextPart, ThinkingPart, ToolCallPart
+from .collected import CallSegment, Segment
 from .segments import SegmentType
 
 
@@ -25,16 +25,23 @@ def answer_message(segments: Iterable[Segment], provider_data: list[dict[str, An
             if segment.arrived.name:
                 parts.append(_call_part(segment))
         elif segment.segment_type is SegmentType.TEXT:
-            parts.append(TextPart(segment.text, refusal=bool(segment.metadata)))
+            parts.append(TextPart(segment.text, bool(segment.metadata), segment.provider_data))
         elif segment.segment_type is SegmentType.REASONING:
-            parts.append(ThinkingPart(segment.text))
+            parts.append(ThinkingPart(segment.text, segment.provider_data))
+        elif segment.segment_type is SegmentType.SERVER_TOOL:
+            if segment.provider_data is not None:
+                parts.append(OpaquePart(segment.provider_data, segment.tool_name))
         elif segment.metadata is not None:
-            kind = segment.metadata["media"]
-            if kind == "audio/base64":
-                parts.append(MediaPart("audio", data=segment.text))
-            else:
-                parts.append(MediaPart(kind, url=segment.text))
+            parts.append(_media_part(segment, segment.metadata["media"]))
     return Message("assistant", parts, list(provider_data))
+
+
+def _media_part(segment: Segment, kind: str) -> MediaPart:
+    if kind == "audio/base64":
+        return MediaPart("audio", data=segment.text, provider_data=segment.provider_data)
+    url = segment.text
+    declared = url[5:].partition(",")[0].partition(";")[0] if url.startswith("data:") else ""
+    return MediaPart(declared or kind, url=url, provider_data=segment.provider_data)
 
 
 def _call_part(segment: CallSegment) -> ToolCallPart:

@@ -8,18 +8,20 @@ id where that is unique in the answer, everything else a number.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from ..chunks import ChunkResponse, StopReason, TokenUsage, ToolCallDelta
+from ..chunks import ChunkResponse, Citation, PartEnd, ServerToolDelta, StopReason, TokenUsage, ToolCallDelta
 from ..errors import IncompleteStream, LimitExceeded, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from .arguments import ArgumentReader
-from .invocation import ArrivedCall, ToolInvocation, ToolInvocationAdapter, stop_problem
+from .collected import CallSegment, Segment
+from .invocation import ToolInvocation, ToolInvocationAdapter, stop_problem
 from .segments import TOOL_SEGMENTS, EventType, SegmentEvent, SegmentType
 
 _START, _CONTENT, _END = EventType.START, EventType.CONTENT, EventType.END
 _TEXT, _REASONING, _MEDIA = SegmentType.TEXT, SegmentType.REASONING, SegmentType.MEDIA
+_PARTS = {"text": _TEXT, "reasoning": _REASONING, "opaque": SegmentType.SERVER_TOOL}
 
 
 class StreamingResponseHandler(Protocol):
@@ -39,40 +41,6 @@ class StreamingResponseHandler(Protocol):
 
     def reset(self) -> None:
         """Back to the start, for the next answer."""
-
-
-class Segment:
-    """One stretch of an answer as it was collected."""
-
-    __slots__ = ("choice", "closed", "metadata", "pieces", "segment_id", "segment_type")
-
-    def __init__(self, segment_type: SegmentType, choice: int, metadata: dict[str, Any] | None = None) -> None:
-        self.segment_id = ""
-        self.segment_type = segment_type
-        self.choice = choice
-        self.metadata = metadata
-        self.pieces: list[str] = []
-        self.closed = False
-
-    @property
-    def text(self) -> str:
-        """All content joined."""
-        return "".join(self.pieces)
-
-
-class CallSegment(Segment):
-    """A call while it arrives. START is held back until the name is certainly whole, which the first argument text
-    or the end says.
-    """
-
-    __slots__ = ("arrived", "index", "provider_data", "reader")
-
-    def __init__(self, choice: int, index: int) -> None:
-        super().__init__(SegmentType.TOOL_CALL, choice)
-        self.index = index
-        self.arrived = ArrivedCall(choice)
-        self.provider_data: dict[str, Any] | None = None
-        self.reader: ArgumentReader | None = None
 
 
 class _AnswerHandler(ABC):
@@ -105,6 +73,8 @@ class _AnswerHandler(ABC):
         self.complete = False
         self._open: dict[int, Segment] = {}
         self._audio: dict[int, Segment] = {}
+        self._server_tools: dict[str, Segment] = {}
+        self._late_citations: list[Citation] = []
         self._used_ids: set[str] = set()
         self._numbered = 0
         self._events: list[SegmentEvent] = []
@@ -125,14 +95,18 @@ class _AnswerHandler(ABC):
     def feed(self, chunk: ChunkResponse) -> list[SegmentEvent]:
         """The events that one chunk leads to. After the end of the stream there are no more."""
         events: list[SegmentEvent] = []
-        self.feed_into((chunk,), events)
-        return self._record(events)
+        try:
+            self.feed_into((chunk,), events)
+        finally:
+            self._record(events)
+        return events
 
     def finalize(self, error: ToolwireError | None = None) -> list[SegmentEvent]:
         """The end of input. If the stream had not ended properly: closes what is open, then ERROR."""
         events: list[SegmentEvent] = []
         self.finalize_into(error, events)
-        return self._record(events)
+        self._record(events)
+        return events
 
     def feed_into(self, chunks: Iterable[ChunkResponse], events: list[SegmentEvent]) -> None:
         """As `feed` for each chunk, appending to `events`.
@@ -159,14 +133,21 @@ class _AnswerHandler(ABC):
                     append(SegmentEvent(_CONTENT, segment.segment_id, text))
                 else:
                     self._content(_TEXT, chunk.choice, text, events)
-            if chunk.tool_calls:
-                if chunk.is_complete:
-                    self.stop_reason = chunk.stop_reason
-                self._calls_in(chunk, events)
             if chunk.refusal:
                 self._content(_TEXT, chunk.choice, chunk.refusal, events, refusal=True)
             if chunk.audio is not None or chunk.image_urls or chunk.audio_urls or chunk.video_urls:
                 self._media(chunk, events)
+            if chunk.citations:
+                self._cite(chunk)
+            if chunk.part_end is not None:
+                self._end_part(chunk.part_end, chunk.choice, events)
+            if chunk.server_tools:
+                for server_delta in chunk.server_tools:
+                    self._server_tool(server_delta, chunk.choice, events)
+            if chunk.tool_calls:
+                if chunk.is_complete:
+                    self.stop_reason = chunk.stop_reason
+                self._calls_in(chunk, events)
             if chunk.provider_data and chunk.choice == 0:
                 self.provider_data += chunk.provider_data
                 if len(self.provider_data) > self._limits.blocks:
@@ -182,16 +163,22 @@ class _AnswerHandler(ABC):
             return
         self.error = error = error or IncompleteStream()
         self._close_segments(events, {"incomplete": True})
-        problems = self._settle(None, events)
-        events.append(SegmentEvent(EventType.ERROR, metadata=problems, usage=self.usage, error=error.info()))
+        metadata = self._last_word(self._settle(None, events))
+        events.append(SegmentEvent(EventType.ERROR, metadata=metadata, usage=self.usage, error=error.info()))
 
     def _complete(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
         self.complete = True
         self.stop_reason = chunk.stop_reason or StopReason.STOP
         self.raw_stop_reason = chunk.raw_stop_reason
         self._close_segments(events, None)
-        metadata = self._settle(self.stop_reason, events)
+        metadata = self._last_word(self._settle(self.stop_reason, events))
         events.append(SegmentEvent(EventType.DONE, metadata=metadata, stop_reason=self.stop_reason, usage=self.usage))
+
+    def _last_word(self, metadata: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The metadata of the last event, with the citations that no open text took."""
+        if self._late_citations:
+            return {**(metadata or {}), "citations": self._late_citations}
+        return metadata
 
     @abstractmethod
     def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
@@ -201,12 +188,11 @@ class _AnswerHandler(ABC):
     def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
         """The stream has ended (None: not properly): settles the calls, and gives the metadata of the last event."""
 
-    def _record(self, events: list[SegmentEvent]) -> list[SegmentEvent]:
+    def _record(self, events: list[SegmentEvent]) -> None:
         self._events += events
         if self._on_event is not None:
             for event in events:
                 self._on_event(event)
-        return events
 
     def _content(
         self, kind: SegmentType, choice: int, text: str, events: list[SegmentEvent], *, refusal: bool = False
@@ -242,18 +228,60 @@ class _AnswerHandler(ABC):
                 audio.pieces.append(chunk.audio.data)
                 events.append(SegmentEvent(_CONTENT, audio.segment_id, chunk.audio.data))
 
+    def _cite(self, chunk: ChunkResponse) -> None:
+        """Citations go to the text they stand in; those that come after it, to the end of the stream."""
+        segment = self._open.get(chunk.choice)
+        cited = self._late_citations
+        if segment is not None and segment.segment_type is _TEXT:
+            if segment.citations is None:
+                segment.citations = []
+            cited = segment.citations
+        cited += chunk.citations
+        if len(cited) > self._limits.blocks:
+            raise LimitExceeded("the number of citations in one answer", self._limits.blocks)
+
+    def _end_part(self, mark: PartEnd, choice: int, events: list[SegmentEvent]) -> None:
+        segment = self._open.get(choice)
+        if mark.kind == "media":
+            last = self.segments[-1] if self.segments else None
+            if last is not None and last.segment_type is _MEDIA:
+                last.provider_data = mark.provider_data
+        elif segment is not None and segment.segment_type is _PARTS[mark.kind]:
+            segment.provider_data = mark.provider_data
+            self._close_open(choice, events)
+        elif mark.provider_data is not None:
+            self._close_open(choice, events)
+            hidden = Segment(_PARTS[mark.kind], choice)
+            hidden.provider_data = mark.provider_data
+            hidden.closed = True
+            self._keep(hidden)
+
+    def _server_tool(self, delta: ServerToolDelta, choice: int, events: list[SegmentEvent]) -> None:
+        segment = self._server_tools.get(delta.key)
+        if segment is None:
+            self._close_open(choice, events)
+            segment = Segment(SegmentType.SERVER_TOOL, choice, {"result": True} if delta.is_result else None)
+            segment.tool_name = delta.name
+            self._start(segment, events, "" if delta.is_result else delta.call_id, delta.name)
+            self._server_tools[delta.key] = segment
+        elif segment.closed:
+            return
+        if delta.text:
+            events.append(SegmentEvent(_CONTENT, segment.segment_id, delta.text))
+        if delta.done:
+            segment.provider_data = delta.provider_data
+            self._end(segment, events)
+
     def _begin(
         self, kind: SegmentType, choice: int, metadata: dict[str, Any] | None, events: list[SegmentEvent]
     ) -> Segment:
-        if len(self.segments) >= self._limits.segments:
-            raise LimitExceeded("the number of segments in one answer", self._limits.segments)
         segment = Segment(kind, choice, metadata)
         self._start(segment, events)
         return segment
 
     def _start(self, segment: Segment, events: list[SegmentEvent], wanted: str = "", tool: str | None = None) -> None:
+        self._keep(segment)
         segment.segment_id = self._unused_id(wanted)
-        self.segments.append(segment)
         metadata = segment.metadata
         if segment.choice:
             metadata = {**(metadata or {}), "choice": segment.choice}
@@ -263,8 +291,16 @@ class _AnswerHandler(ABC):
             )
         )
 
+    def _keep(self, segment: Segment) -> None:
+        # Calls have a bound of their own, and must be ended even where this one is used up.
+        if len(self.segments) >= self._limits.segments and not isinstance(segment, CallSegment):
+            raise LimitExceeded("the number of segments in one answer", self._limits.segments)
+        self.segments.append(segment)
+
     def _end(self, segment: Segment, events: list[SegmentEvent], metadata: dict[str, Any] | None = None) -> None:
         segment.closed = True
+        if segment.citations is not None:
+            metadata = {**(metadata or {}), "citations": segment.citations}
         events.append(SegmentEvent(_END, segment.segment_id, segment_type=segment.segment_type, metadata=metadata))
 
     def _close_open(self, choice: int, events: list[SegmentEvent]) -> None:
@@ -273,7 +309,8 @@ class _AnswerHandler(ABC):
             self._end(segment, events)
 
     def _close_segments(self, events: list[SegmentEvent], metadata: dict[str, Any] | None) -> None:
-        for segment in (*self._open.values(), *self._audio.values()):
+        unfinished = [segment for segment in self._server_tools.values() if not segment.closed]
+        for segment in (*self._open.values(), *self._audio.values(), *unfinished):
             self._end(segment, events, metadata)
         self._open.clear()
         self._audio.clear()
@@ -287,7 +324,10 @@ class _AnswerHandler(ABC):
 
 
 class ApiToolCallStreamingResponseHandler(_AnswerHandler):
-    """For answers whose calls come as structured data (`api_tool_call`)."""
+    """For answers whose calls come as structured data (`api_tool_call`).
+
+    `tool_names` maps names as the provider knows them to the tools' own, where its rule made them differ.
+    """
 
     def __init__(
         self,
@@ -296,8 +336,10 @@ class ApiToolCallStreamingResponseHandler(_AnswerHandler):
         limits: Limits = DEFAULT_LIMITS,
         segment_id_prefix: str = "",
         live_arguments: bool = False,
+        tool_names: Mapping[str, str] | None = None,
         on_segment_event: Callable[[SegmentEvent], None] | None = None,
     ) -> None:
+        self._tool_names = tool_names or {}
         self._adapter = adapter if adapter is not None else ToolInvocationAdapter(limits=limits)
         self._live = live_arguments
         super().__init__(limits=limits, segment_id_prefix=segment_id_prefix, on_segment_event=on_segment_event)
@@ -361,6 +403,7 @@ class ApiToolCallStreamingResponseHandler(_AnswerHandler):
 
     def _start_call(self, call: CallSegment, events: list[SegmentEvent]) -> None:
         arrived = call.arrived
+        arrived.name = self._tool_names.get(arrived.name, arrived.name)
         self._close_open(call.choice, events)
         call.segment_type = TOOL_SEGMENTS.get(arrived.name, SegmentType.TOOL_CALL)
         if self._live:

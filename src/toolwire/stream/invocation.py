@@ -14,6 +14,7 @@ import msgspec
 
 from ..chunks import RUNNABLE_STOPS, StopReason
 from ..limits import DEFAULT_LIMITS, Limits
+from ..providers.strict_schema import without_added_nulls
 from .strict_json import NotStrict, parse_arguments
 
 if TYPE_CHECKING:
@@ -50,11 +51,20 @@ class ArrivedCall:
 class ToolInvocationAdapter:
     """Reads the arguments of ended calls and admits the calls of a stream that has properly ended.
 
-    Without `tools` (None) names and schemas are not checked: for looking at recordings, never for running.
+    Without `tools` (None) names and schemas are not checked: for looking at recordings, never for running. `strict`
+    says that the model was given the tools in OpenAI's strict form, in which it writes null for what it leaves out.
     """
 
-    def __init__(self, tools: ToolRegistry | None = None, *, limits: Limits = DEFAULT_LIMITS, turn: int = 0) -> None:
+    def __init__(
+        self,
+        tools: ToolRegistry | None = None,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        turn: int = 0,
+        strict: bool = False,
+    ) -> None:
         self._tools = tools
+        self._strict = strict
         self._limits = limits
         self._turn = turn
         self._admitted: dict[str, ToolInvocation] = {}
@@ -82,6 +92,8 @@ class ToolInvocationAdapter:
             if tool is None:
                 call.problem = self._unknown_tool(call.name, self._tools)
                 return
+            if self._strict:
+                arguments = without_added_nulls(tool.parameters, arguments)
             refused = tool.problem(arguments)
             if refused is not None:
                 call.problem = f"the arguments do not fit {call.name}: {refused}"

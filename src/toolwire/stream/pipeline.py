@@ -26,7 +26,9 @@ class Stream:
     then ERROR, `error` holds it, and whatever is fed afterwards is ignored.
 
     `tools` None: calls are shown and read, names and schemas not checked. With tools, only calls that they accept
-    become `invocations`; with an empty list the answer passes through as text.
+    become `invocations`; with an empty list the answer passes through as text. `strict` belongs to a request that was
+    made with `strict=True`: an argument that is null only because strict mode has no other way to leave it out is left
+    out again.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Stream:
         turn: int = 0,
         segment_id_prefix: str = "",
         live_arguments: bool = False,
+        strict: bool = False,
     ) -> None:
         format_ = wire_format(wire)
         self.wire = wire
@@ -49,10 +52,11 @@ class Stream:
             self._handler = PassThroughStreamingResponseHandler(limits=limits, segment_id_prefix=segment_id_prefix)
         else:
             self._handler = ApiToolCallStreamingResponseHandler(
-                ToolInvocationAdapter(registry, limits=limits, turn=turn),
+                ToolInvocationAdapter(registry, limits=limits, turn=turn, strict=strict),
                 limits=limits,
                 segment_id_prefix=segment_id_prefix,
                 live_arguments=live_arguments,
+                tool_names=None if registry is None else format_.names.known_names(registry.names),
             )
 
     def feed(self, data: bytes) -> list[SegmentEvent]:

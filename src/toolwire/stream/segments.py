@@ -36,6 +36,8 @@ class SegmentType(StrEnum):
     EDIT_FILE = "edit_file"
     RUN_BASH = "run_bash"
     MEDIA = "media"
+    SERVER_TOOL = "server_tool"
+    """A tool on the provider's side: what it was asked, or (metadata `result`) what it gave. Never run here."""
 
 
 TOOL_SEGMENTS: dict[str, SegmentType] = {
@@ -65,10 +67,10 @@ class FieldDelta(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class SegmentEvent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One event. Which fields are set depends on `type`:
 
-    START: segment_id, segment_type, tool_name (calls), metadata
+    START: segment_id, segment_type, tool_name (calls and server tools), metadata
     CONTENT: segment_id, delta (for calls the raw argument text), fields (calls, when live arguments are on)
-    END: segment_id, metadata: for calls `arguments` or else `problem`, why nothing will run
-    DONE: stop_reason, usage
+    END: segment_id, metadata: for calls `arguments` or else `problem`, why nothing will run; for text `citations`
+    DONE: stop_reason, usage, metadata: `problems` of calls that had ended well and may not run, late `citations`
     ERROR: error
     """
 

@@ -15,8 +15,8 @@ import msgspec
 from ..errors import ConfigError, ToolDefinitionError
 from .check import MAX_DEPTH, ArgumentCheck, cut, measure
 
-NAME_LENGTH = 64
-_NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+NAME_LENGTH = 128
+_NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 
 
 class Risk(StrEnum):
@@ -55,7 +55,7 @@ class ToolDefinition:
         if not isinstance(self.name, str) or not is_tool_name(self.name):
             raise ToolDefinitionError(
                 f"{cut(repr(self.name))} is no tool name",
-                hint=f"A name is 1 to {NAME_LENGTH} of the characters A-Z a-z 0-9 _ and -.",
+                hint=f"A name is 1 to {NAME_LENGTH} of the characters A-Z a-z 0-9 _ - and dot.",
                 tool=str(self.name),
             )
         if not isinstance(self.description, str):
@@ -127,7 +127,7 @@ class ToolDefinition:
 
 
 def is_tool_name(name: str) -> bool:
-    """Whether this is a name that every provider takes."""
+    """Whether this is a name for a tool. A provider that takes fewer gets another one: `providers.names`."""
     return 0 < len(name) <= NAME_LENGTH and _NAME_CHARACTERS.issuperset(name)
 
 

@@ -7,6 +7,7 @@ lists the promises about cuts, bounds and errors.
 from __future__ import annotations
 
 from io import BytesIO
+from typing import ClassVar
 
 import msgspec
 
@@ -19,12 +20,23 @@ class NdjsonLine(msgspec.Struct, frozen=True, gc=False):
     data: str
     position: int
     """Byte offset in the stream of the line's first byte."""
+    cut: bool = False
+    """True for the last line of a body that ended without a line end: more may have been to come."""
+    stray: ClassVar[bool] = False
 
 
 class NdjsonDecoder(LineDecoder[NdjsonLine]):
     """Bytes in, lines out, each as soon as its LF is there."""
 
     _line_ends = b"\n"
+
+    def close(self) -> list[NdjsonLine]:
+        """The body has ended: give its last line, marked when no line end came."""
+        cut = bool(self._held or self._mark)
+        frames = super().close()
+        if cut and frames:
+            frames[-1] = msgspec.structs.replace(frames[-1], cut=True)
+        return frames
 
     def _split(self, data: bytes) -> list[bytes]:
         return BytesIO(data).readlines()  # at LF only: a lone CR is blank space in JSON

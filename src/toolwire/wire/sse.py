@@ -20,6 +20,15 @@ _BLANK = (b"\n", b"\r\n", b"\r")
 _RETRY_DIGITS = 18  # more is no waiting time, and Python refuses to read very long numbers
 
 
+def _first_fault(data: bytes) -> int:
+    """Where bytes that are no UTF-8 first go wrong."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0
+
+
 class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """One event, or with `stray` one line that is no SSE field."""
 
@@ -73,23 +82,29 @@ class SseDecoder(LineDecoder[SseEvent]):
     def _take(self, data: bytes, frames: list[SseEvent]) -> None:
         if self._mark == b"" and data[:1] > b"" and data[:1] != b"\xef":
             self._mark = None
-        if self._mark is None and not self._after_cr and self._text is None and self._first < 0:
-            if self._held and b"\n\n" in data:
-                # The held line is joined once, by the read that ends its event.
-                data = bytes(self._held) + data
-                self._held = bytearray()
-                self._watch = 0
-            if not self._held and data[:6] == b"data: ":
-                data = self._plain_events(data, frames)
-                if not data:
-                    return
-                if b"\n" not in data and b"\r" not in data:
-                    self._hold(data)
-                    return
+        if self._mark is None and not self._after_cr:
+            if self._first >= 0 and (gap := data.find(b"\n\n")) >= 0:
+                # An event is half read: to its end the long way, then the short one again.
+                super()._take(data[: gap + 2], frames)
+                data = data[gap + 2 :]
+            if self._text is None and self._first < 0 and not self._after_cr:
+                if self._held and b"\n\n" in data:
+                    # The held line is joined once, by the read that ends its event.
+                    data = bytes(self._held) + data
+                    self._held = bytearray()
+                    self._watch = 0
+                if not self._held:
+                    data = self._plain_events(data, frames)
+                    if not data:
+                        return
+                    if b"\n" not in data and b"\r" not in data:
+                        self._hold(data)
+                        return
         super()._take(data, frames)
 
     def _plain_events(self, data: bytes, frames: list[SseEvent]) -> bytes:
-        """The short way through what nearly all answers are: `data: …` and a blank line, again and again.
+        """The short way through what nearly all answers are: `data: …`, or `event: …` and `data: …`, and a blank line,
+        again and again.
 
         Takes the whole events from the start of `data` and returns the rest of it. Gives what `_lines` would give.
         """
@@ -97,16 +112,31 @@ class SseDecoder(LineDecoder[SseEvent]):
         if not 0 < end <= self._plain or data.find(b"\r", 0, end) >= 0:
             return data
         at, last_id, append = self._at, self._id, frames.append
-        try:
+        if data[:6] == b"data: ":
             for piece in data[6:end].split(b"\n\ndata: "):
                 if b"\n" in piece:
                     self._lines((b"data: %b\n\n" % piece).splitlines(True), at, frames)
                     last_id = self._id
                 else:
-                    append(SseEvent(piece.decode(), "message", last_id, at))
+                    try:
+                        append(SseEvent(piece.decode(), "message", last_id, at))
+                    except UnicodeDecodeError as error:
+                        raise invalid_utf8(at + 6 + error.start) from None
                 at += len(piece) + 8
-        except UnicodeDecodeError as error:
-            raise invalid_utf8(at + 6 + error.start) from None
+        elif data[:7] == b"event: ":
+            for piece in data[7:end].split(b"\n\nevent: "):
+                name, mark, text = piece.partition(b"\ndata: ")
+                if not mark or b"\n" in text or b"\n" in name:
+                    self._lines((b"event: %b\n\n" % piece).splitlines(True), at, frames)
+                    last_id = self._id
+                else:
+                    try:
+                        append(SseEvent(text.decode(), name.decode() or "message", last_id, at))
+                    except UnicodeDecodeError:
+                        raise invalid_utf8(at + 7 + _first_fault(piece)) from None
+                at += len(piece) + 9
+        else:
+            return data
         self._at = at
         return data[end + 2 :]
 

@@ -1,0 +1,310 @@
+"""Anthropic Messages: the encoding half, conversation + tools → request body. Pure: a dict comes out.
+
+What the API asks for: system text apart from the messages; the two sides in turn; all results of a turn in one user
+message, first in it, right after the calls; thinking with its signature, unchanged and in its place, and none without
+one; no empty text; every call under an id that is used once. Thinking, server tools and media of other providers'
+answers have no place in it and stay out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import ConfigError
+from ..messages import MediaPart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+from .anthropic_media import media_block
+from .encoding import check_tool_choice, misplaced, offered_names, own
+from .names import COMMON_RULE, NameRule
+
+if TYPE_CHECKING:
+    from ..tools.definition import ToolDefinition
+
+WIRE = "anthropic"
+
+DEFAULT_MAX_TOKENS = 8192
+"""The API wants a limit in every request: enough for a long file in one call, and all models of the last years take it.
+"""
+
+LEAST_THINKING_BUDGET = 1024
+"""The API refuses less."""
+
+_IDS = NameRule(longest=512)
+_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+_THINKING = ("thinking", "redacted_thinking")
+_LEFT_BEHIND = (*_THINKING, "connector_text", "tool_use")
+Block = dict[str, Any]
+
+
+def encode_anthropic_request(
+    *,
+    model: str,
+    messages: Iterable[Message],
+    tools: Iterable[ToolDefinition] = (),
+    tool_choice: str = "auto",
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+    stream: bool = True,
+    thinking_budget: int | None = None,
+) -> dict[str, Any]:
+    """The request body. `tool_choice` is `auto`, `none`, `required` or the name of a tool.
+
+    `thinking_budget` turns extended thinking on, with so many tokens for it; they count towards `max_tokens`.
+    """
+    messages, tools = list(messages), list(tools)
+    check_tool_choice(tool_choice, tools)
+    if max_tokens is None:
+        max_tokens = DEFAULT_MAX_TOKENS + (thinking_budget or 0)
+    body: dict[str, Any] = {"model": model, "max_tokens": max_tokens}
+    system = "\n\n".join(message.text for message in messages if message.role == "system" and message.text.strip())
+    if system:
+        body["system"] = system
+    body["messages"] = _Conversation(messages).encoded()
+    if tools:
+        body["tools"] = [_tool(name, tool) for name, tool in zip(offered_names(tools, COMMON_RULE), tools, strict=True)]
+        if tool_choice not in _CHOICES:
+            body["tool_choice"] = {"type": "tool", "name": COMMON_RULE.wire_name(tool_choice)}
+        elif tool_choice != "auto":
+            body["tool_choice"] = {"type": _CHOICES[tool_choice]}
+    container = _container(messages)
+    if container is not None:
+        body["container"] = container
+    if temperature is not None:
+        body["temperature"] = temperature
+    if thinking_budget is not None:
+        _check_thinking(thinking_budget, max_tokens, temperature, tool_choice)
+        body["thinking"] = {"type": "enabled", "budget_tokens": thinking_budget}
+    if stream:
+        body["stream"] = True
+    return body
+
+
+def _tool(name: str, tool: ToolDefinition) -> dict[str, Any]:
+    """The API takes any JSON Schema of an object but unions at its top: those move into the description."""
+    description, schema = tool.description, {**tool.parameters, "type": "object"}
+    unions = {word: schema.pop(word) for word in ("anyOf", "oneOf", "allOf") if word in schema}
+    if unions:
+        said = msgspec.json.encode(unions).decode()
+        description = f"{description}\n\nThe arguments must also fit this JSON Schema: {said}".lstrip()
+    return {"name": name, "description": description, "input_schema": schema}
+
+
+def _check_thinking(budget: int, max_tokens: int, temperature: float | None, tool_choice: str) -> None:
+    if not LEAST_THINKING_BUDGET <= budget < max_tokens:
+        raise ConfigError(
+            f"a thinking budget of {budget} does not fit max_tokens {max_tokens}",
+            hint=f"Give at least {LEAST_THINKING_BUDGET}, and less than max_tokens.",
+        )
+    if temperature not in (None, 1) or tool_choice not in ("auto", "none"):
+        raise ConfigError(
+            "with thinking, this API takes no other temperature than 1 and no tool_choice that forces a call",
+            hint="Leave out temperature and tool_choice, or thinking_budget.",
+        )
+
+
+def _container(messages: list[Message]) -> str | None:
+    """Where the code that waits for results runs: the API wants it named while it waits."""
+    last = next((message for message in reversed(messages) if message.role == "assistant"), None)
+    if last is None:
+        return None
+    callers = [own(call.provider_data, WIRE).get("caller") for call in last.tool_calls]
+    if not any(isinstance(caller, dict) and caller.get("type") != "direct" for caller in callers):
+        return None
+    named = [data["container"] for data in last.provider_data if own(data, WIRE) and "container" in data]
+    return named[-1] if named else None
+
+
+class _Turn:
+    """What one side says in a row. Results stand before everything else."""
+
+    def __init__(self, role: str, results: list[Block], blocks: list[Block]) -> None:
+        self.role = role
+        self.results = results
+        self.blocks = blocks
+
+    @property
+    def content(self) -> list[Block]:
+        return self.results + self.blocks
+
+
+class _Conversation:
+    """Encodes messages in order, and remembers what later ones need of earlier ones: the calls and their ids."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._used_ids: set[str] = set()
+        self._times_used: dict[str, int] = {}
+        self._calls: dict[str, Block | None] = {}
+        self._turns: list[_Turn] = []
+        for message in messages:
+            if message.role == "assistant":
+                self._turns.append(_Turn("assistant", [], self._answer(message)))
+            elif message.role == "tool":
+                self._turns.append(_Turn("user", self._results(message), []))
+            elif message.role == "user":
+                self._turns.append(_Turn("user", [], _user_blocks(message)))
+
+    def encoded(self) -> list[dict[str, Any]]:
+        """The messages as the API takes them."""
+        turns = _joined(self._turns)
+        _leave_out_unanswered(turns)
+        for turn in turns:
+            while turn.blocks and turn.blocks[-1]["type"] in _THINKING:
+                turn.blocks.pop()
+        turns = _joined(turns)
+        if turns and turns[-1].role == "assistant":
+            _trim_end(turns[-1].blocks)
+        return [{"role": turn.role, "content": turn.content} for turn in turns]
+
+    def _answer(self, message: Message) -> list[Block]:
+        blocks: list[Block] = []
+        calls: dict[str, Block] = {}
+        for part in message.parts:
+            if isinstance(part, ToolResultPart):
+                raise misplaced(part, "assistant")
+            kept = own(part.provider_data, WIRE)
+            whole = kept.get("block")
+            if isinstance(whole, dict) and whole.get("type") not in ("text", None) and isinstance(whole["type"], str):
+                blocks.append(whole)
+            elif isinstance(part, TextPart) and part.text.strip():
+                cited = {"citations": kept["citations"]} if "citations" in kept else {}
+                blocks.append({"type": "text", "text": part.text, **cited})
+            elif isinstance(part, ThinkingPart) and kept.get("signature"):
+                blocks.append({"type": "thinking", "thinking": part.text, "signature": kept["signature"]})
+            elif isinstance(part, ToolCallPart):
+                calls[part.id] = self._call(part, kept)
+                blocks.append(calls[part.id])
+        left_out = _left_behind(blocks)
+        self._calls.update((name, None if id(call) in left_out else call) for name, call in calls.items())
+        return [block for block in blocks if id(block) not in left_out]
+
+    def _call(self, part: ToolCallPart, kept: dict[str, Any]) -> Block:
+        """Ids are the caller's own where the API takes them: other providers use other characters, and the same id
+        in every turn.
+        """
+        wanted = _IDS.wire_name(part.id)
+        times = self._times_used.get(wanted, 0) + 1
+        call_id = wanted if times == 1 else f"{wanted}_{times}"
+        while call_id in self._used_ids:
+            times += 1
+            call_id = f"{wanted}_{times}"
+        self._times_used[wanted] = times
+        self._used_ids.add(call_id)
+        block: Block = {
+            "type": "tool_use",
+            "id": call_id,
+            "name": COMMON_RULE.wire_name(part.name),
+            "input": part.arguments,
+        }
+        block.update({name: kept[name] for name in ("caller", "toolset_name") if name in kept})
+        return block
+
+    def _results(self, message: Message) -> list[Block]:
+        results: list[Block] = []
+        for part in message.parts:
+            if not isinstance(part, ToolResultPart):
+                raise misplaced(part, "tool")
+            call = self._calls.get(part.id, {})
+            if call is None:
+                continue
+            result: Block = {"type": "tool_result", "tool_use_id": call.get("id") or _IDS.wire_name(part.id)}
+            result["content"] = _result_content(part)
+            if part.is_error:
+                result["is_error"] = True
+            if "toolset_name" in call:
+                result["toolset_name"] = call["toolset_name"]
+            results.append(result)
+        return results
+
+
+def _left_behind(blocks: list[Block]) -> set[int]:
+    """Which blocks (by `id`) do not go back because another model took over from one that declined.
+
+    The API refuses what only the first one could go on from: its thinking, its calls, and its server tools that gave
+    nothing yet.
+    """
+    boundary = max((at for at, block in enumerate(blocks) if block["type"] == "fallback"), default=0)
+    before = blocks[:boundary]
+    answered = {_name_of(block, "tool_use_id") for block in before}
+    return {
+        id(block)
+        for block in before
+        if block["type"] in _LEFT_BEHIND
+        or (block["type"].endswith("_tool_use") and _name_of(block, "id") not in answered)
+    }
+
+
+def _joined(turns: list[_Turn]) -> list[_Turn]:
+    """The turns that say something, neighbours of one side made one."""
+    joined: list[_Turn] = []
+    for turn in turns:
+        if not turn.content:
+            continue
+        if joined and joined[-1].role == turn.role:
+            joined[-1].results += turn.results
+            joined[-1].blocks += turn.blocks
+        else:
+            joined.append(turn)
+    return joined
+
+
+def _trim_end(blocks: list[Block]) -> None:
+    """An answer to be continued may not end in blanks."""
+    if blocks and blocks[-1]["type"] == "text":
+        blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"].rstrip()}
+
+
+def _leave_out_unanswered(turns: list[_Turn]) -> None:
+    """Takes out server tools that were cut off: no result came, and the conversation went on without.
+
+    One in the last message is still running (`pause_turn`); one whose turn is answered with results waits for them.
+    """
+    answered = {_name_of(block, "tool_use_id") for turn in turns for block in turn.blocks}
+    for turn, following in pairwise(turns):
+        if turn.role == "assistant" and not following.results:
+            kinds = [block["type"] for block in turn.blocks[1:]] + [""]
+            turn.blocks = [
+                block
+                for block, next_kind in zip(turn.blocks, kinds, strict=True)
+                if not block["type"].endswith("_tool_use")
+                or block["type"] == "tool_use"
+                or _name_of(block, "id") in answered
+                or next_kind.endswith("_tool_result")
+            ]
+
+
+def _name_of(block: Block, member: str) -> str:
+    """An id in a block that was kept as it came: whatever it holds."""
+    name = block.get(member)
+    return name if isinstance(name, str) else ""
+
+
+def _user_blocks(message: Message) -> list[Block]:
+    blocks: list[Block] = []
+    for part in message.parts:
+        if isinstance(part, TextPart):
+            if part.text.strip():
+                blocks.append({"type": "text", "text": part.text})
+        elif isinstance(part, MediaPart):
+            blocks.append(media_block(part))
+        else:
+            raise misplaced(part, "user")
+    return blocks
+
+
+def _result_content(part: ToolResultPart) -> str | list[Block]:
+    content: str | list[Block]
+    if isinstance(part.content, str):
+        content = part.content
+    else:
+        content = []
+        for item in part.content:
+            if isinstance(item, MediaPart):
+                content.append(media_block(item))
+            elif item.text.strip():
+                content.append({"type": "text", "text": item.text})
+    if part.is_error and not content:
+        return "The tool failed without a word."
+    return content
