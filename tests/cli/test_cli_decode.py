@@ -132,7 +132,7 @@ NO_STREAMS = [
     (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "PNG image"),
     (bytes(range(256)), "binary"),
     (b'data: {"error": {"message": "overloaded"}}\n\n', "event stream"),
-    (b'{"model": "llama3.2", "message": {"content": "Hi"}, "done": false}\n', "JSON, but not a stream"),
+    (b'{"model": "llama3.2", "message": {"content": "Hi"}}\n', "JSON, but not a stream"),
     (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", "headers"),
     (b"\xff\xfe\xfd\x80", "no recorded stream"),
 ]

@@ -56,11 +56,16 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_patient")
 async def test_a_running_server_is_found_without_any_key() -> None:
     with ModelServer([ANSWER], models=["llama3.2:3b", "text-embedding-3", "evil\x1b[2J", "a", "b", "c"]) as server:
-        env = {"OLLAMA_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "TOGETHER_API_KEY": KEY}
+        env = {
+            "OLLAMA_BASE_URL": server.url.removesuffix("/v1"),
+            "OPENAI_API_KEY": KEY,
+            "TOGETHER_API_KEY": KEY,
+        }
         found = await find_models(env)
     assert Found("ollama:llama3.2:3b", "running here") in found
     assert [each.model for each in found if each.model.startswith("ollama")][1:] == ["ollama:a", "ollama:b"]
     assert Found("openai:gpt-4.1-mini", "OPENAI_API_KEY is set") in found
+    assert len([each for each in found if "OPENAI_API_KEY" in each.why]) == 1
     assert KEY not in repr(found)
     assert server.paths == ["/v1/models"]
     assert "Authorization" not in server.headers[0]

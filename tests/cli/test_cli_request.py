@@ -49,6 +49,29 @@ def test_the_body_that_would_be_sent(conversation: str, tools: str) -> None:
     assert made["stream"] is True
 
 
+@pytest.mark.parametrize(
+    ("wire", "model", "place"),
+    [
+        ("openai-responses", "gpt-4.1-mini", "input"),
+        ("anthropic", "claude-sonnet-4-5", "messages"),
+        ("gemini", None, "contents"),
+        ("ollama", "llama3.2", "messages"),
+    ],
+)
+def test_every_wire(wire: str, model: str | None, place: str, conversation: str, tools: str) -> None:
+    made = body("--wire", wire, "--tools", tools, conversation)
+    assert made.get("model") == model
+    assert len(made[place]) == 3
+    assert "get_weather" in json.dumps(made["tools"])
+
+
+def test_the_wire_of_the_models_provider(conversation: str) -> None:
+    assert "input_schema" not in body("--model", "anthropic:claude-x", conversation)
+    assert body("--model", "anthropic:claude-x", conversation)["model"] == "claude-x"
+    assert "contents" in body("--model", "gemini:gemini-x", conversation)
+    assert "messages" in body("--model", "gemini:gemini-x", "--wire", "openai-chat", conversation)
+
+
 def test_it_is_indented_and_safe_to_look_at(conversation: str) -> None:
     ran = toolwire_command("request", conversation)
     assert ran.out.startswith('{\n  "model"')
@@ -78,7 +101,7 @@ WRONG = [
     (b"", [], "no conversation"),
     (b"\xff\xfe", [], "no conversation"),
     (b"[" * 100_000, [], "no conversation"),
-    (b'[{"role": "user", "content": [{"type": "thinking", "text": "x"}]}]', [], "user message"),
+    (b'[{"role": "user", "content": [{"type": "thinking", "text": "x"}]}]', [], "role 'user'"),
     (b"[]", ["--wire", "morse"], "no wire format 'morse'"),
     (b"[]", ["--tool-choice", "fly"], "'fly'"),
     (b"[]", ["--tool-choice", "required"], "at least one tool"),

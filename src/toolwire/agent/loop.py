@@ -132,6 +132,8 @@ class Agent:
                 answer = stream.message
                 if not answer.tool_calls:
                     self.messages.append(answer)
+                    if stream.stop_reason is StopReason.PAUSE:
+                        continue  # the provider wants the turn as it stands sent back, and goes on
                     yield RunFinished(answer.text, stream.stop_reason or StopReason.STOP, self._turn - first + 1, usage)
                     return
 

@@ -44,8 +44,10 @@ async def find_models(env: Mapping[str, str]) -> list[Found]:
     found: list[Found] = []
     for provider, models in (await running_servers(env)).items():
         found += [Found(f"{provider}:{model}", "running here") for model in models]
+    taken: set[str] = set()
     for row in PROVIDERS.values():
-        if row.key_variable and row.default_model and env.get(row.key_variable):
+        if row.default_model and row.key_variable not in taken and env.get(row.key_variable):
+            taken.add(row.key_variable)
             found.append(Found(f"{row.name}:{row.default_model}", f"{row.key_variable} is set"))
     return found
 
@@ -60,7 +62,7 @@ async def running_servers(env: Mapping[str, str]) -> dict[str, list[str]]:
     rows = [row for row in PROVIDERS.values() if row.is_local and is_loopback(_base_url(row, env))]
     timeouts = Timeouts(connect=WAIT, idle=WAIT, total=WAIT)
     async with AiohttpTransport(timeouts=timeouts, limits=Limits(stream=ANSWER)) as transport:
-        answers = await asyncio.gather(*(_models(transport, _base_url(row, env)) for row in rows))
+        answers = await asyncio.gather(*(_models(transport, _models_url(row, env)) for row in rows))
     return {row.name: models for row, models in zip(rows, answers, strict=True) if models is not None}
 
 
@@ -77,11 +79,14 @@ def _base_url(provider: Provider, env: Mapping[str, str]) -> str:
     return (env.get(provider.base_url_variable) if provider.base_url_variable else "") or provider.base_url
 
 
-async def _models(transport: AiohttpTransport, base_url: str) -> list[str] | None:
+def _models_url(provider: Provider, env: Mapping[str, str]) -> str:
+    """Where a server lists its models as OpenAI does; Ollama keeps that beside its own interface."""
+    return f"{_base_url(provider, env).rstrip('/')}{'/v1' if provider.wire == 'ollama' else ''}/models"
+
+
+async def _models(transport: AiohttpTransport, url: str) -> list[str] | None:
     """The first chat models that a server lists; None if there is no such server."""
-    request = HttpRequest(
-        url=f"{base_url.rstrip('/')}/models", headers={"Accept": "application/json"}, body=b"", method="GET"
-    )
+    request = HttpRequest(url=url, headers={"Accept": "application/json"}, body=b"", method="GET")
     try:
         listed: Any = msgspec.json.decode(b"".join([data async for data in transport.stream(request)]))
     except (ToolwireError, msgspec.DecodeError, RecursionError):
