@@ -1,99 +1,100 @@
-"""The official OpenAI SDK on the same bytes, over loopback: wherever it succeeds, we say the same."""
+"""The official SDKs on the same bytes, over loopback: wherever one succeeds, we say the same.
+
+`sdk_faults.json` lists the bodies on which an SDK succeeds and errs, with the reason; each must still differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from openai import AsyncOpenAI, OpenAIError
-from openai.lib.streaming.chat import ChatCompletionStreamState
 
-from corpus import body, needs_corpus, rows
+from corpus import WIRES, body, needs_corpus, rows
 from feeding import read, whole
+from sdks import Reading, reader, served
 
-pytestmark = needs_corpus
+pytestmark = [
+    needs_corpus,
+    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* is not a valid:UserWarning"),
+]
 
+SDK_FAULTS: dict[str, dict[str, str]] = json.loads((Path(__file__).parent / "data" / "sdk_faults.json").read_bytes())
 
-@pytest.fixture
-async def client() -> AsyncIterator[AsyncOpenAI]:
-    """The SDK, talking to a server that answers every request for model N with recording N."""
-    recordings = [body(row) for row in rows("chat", core=True)]
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        asked = await request.json()
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        await response.write(recordings[int(asked["model"])])
-        return response
-
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    port = runner.addresses[0][1]
-    async with AsyncOpenAI(api_key="none", base_url=f"http://127.0.0.1:{port}/v1", max_retries=0) as sdk:
-        yield sdk
-    await runner.cleanup()
+AGREED = {"openai-chat": 149, "openai-responses": 80, "anthropic": 51, "gemini": 44, "ollama": 12}
+"""How many bodies of the core set each SDK reads as we do: fewer would mean that the comparison lost its bite."""
 
 
-async def accumulate(sdk: AsyncOpenAI, number: int) -> Any:
-    """What the SDK's own accumulator makes of recording `number`, or None where it fails."""
-    state: Any = ChatCompletionStreamState()
-    try:
-        stream = await sdk.chat.completions.create(
-            model=str(number), messages=[{"role": "user", "content": "x"}], stream=True
-        )
-        async with stream:
-            async for chunk in stream:
-                state.handle_chunk(chunk)
-        return state.current_completion_snapshot
-    except (OpenAIError, ValueError, TypeError, AttributeError, IndexError, KeyError, AssertionError, RuntimeError):
-        return None
-
-
-SDK_IS_WRONG = frozenset({"chat:tool_call-id-repeated", "chat:function-name-repeated", "chat:function-name-null"})
-"""Quirks on which the SDK's accumulator succeeds and errs: it joins ids and names that are sent again."""
-
-
-def compare(row: dict[str, Any], snapshot: Any) -> list[tuple[str, Any, Any]]:
-    """Where we differ from the SDK: what, ours, theirs."""
-    stream, _ = read(whole(body(row)))
-    choice = snapshot.choices[0]
-    found: list[tuple[str, Any, Any]] = []
-    text = "".join(s.text for s in stream._handler.segments if s.segment_type == "text" and not s.choice)
-    theirs = choice.message.content or ""
-    # The SDK keeps a content of parts (Mistral) as it is; we give its text.
-    if isinstance(theirs, str):
-        found.append(("text", text.removesuffix(stream.summary().get("refusal", "")), theirs))
-    calls = [(c.arrived.call_id, c.arrived.name, c.text) for c in stream._handler.calls if not c.choice]
-    if choice.message.function_call is None:
-        made = [(c.id, c.function.name, c.function.arguments or "") for c in choice.message.tool_calls or ()]
-        found.append(("calls", calls, made))
+def differences(wire: str, data: bytes, theirs: Reading) -> dict[str, tuple[Any, Any]]:
+    """Where we differ from the SDK: ours, theirs."""
+    stream, _ = read(whole(data), wire)
+    pairs: dict[str, tuple[Any, Any]] = {}
+    first = [s for s in stream._handler.segments if not s.choice]
+    if theirs.text is not None:
+        pairs["text"] = ("".join(s.text for s in first if s.segment_type == "text" and not s.metadata), theirs.text)
+    if theirs.reasoning is not None:
+        pairs["reasoning"] = ("".join(s.text for s in first if s.segment_type == "reasoning"), theirs.reasoning)
+    calls = [call for call in stream._handler.calls if not call.choice]
+    if theirs.calls is not None:
+        pairs["calls"] = (len(calls), len(theirs.calls))
+        for number, (call, (call_id, name, arguments)) in enumerate(zip(calls, theirs.calls, strict=False)):
+            pairs[f"name {number}"] = (call.arrived.name, name)
+            if call_id is not None:
+                pairs[f"id {number}"] = (call.arrived.call_id, call_id)
+            if isinstance(arguments, str):
+                pairs[f"arguments {number}"] = (call.text, arguments)
+            elif call.arrived.arguments is not None:
+                pairs[f"arguments {number}"] = (call.arrived.arguments, arguments)
     if stream.complete:
-        found.append(("finish", stream.raw_stop_reason, choice.finish_reason))
-    if snapshot.usage is not None and stream.usage is not None:
-        found.append(("usage", stream.usage.output_tokens, snapshot.usage.completion_tokens or 0))
-    return [(what, ours, sdk) for what, ours, sdk in found if ours != sdk]
+        pairs["stop"] = (stream.raw_stop_reason, theirs.stop)
+    if theirs.output_tokens is not None and stream.usage is not None:
+        pairs["usage"] = (stream.usage.output_tokens, theirs.output_tokens)
+    return {what: (ours, sdk) for what, (ours, sdk) in pairs.items() if ours != sdk}
 
 
-@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
-async def test_sdk_agrees_wherever_it_succeeds(client: AsyncOpenAI) -> None:
-    differences: dict[str, Any] = {}
-    failed: list[str] = []
-    agreed = 0
-    for number, row in enumerate(rows("chat", core=True)):
-        snapshot = await accumulate(client, number)
-        if snapshot is None or not snapshot.choices:
-            failed.append(row["case"])
-        elif not SDK_IS_WRONG.intersection(row["quirks"]):
-            found = compare(row, snapshot)
-            if found:
-                differences[row["case"]] = found
+async def agreement(wire: str, found: list[dict[str, Any]]) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """How many bodies agree, where we differ, and what the SDK could not read."""
+    agreed, differing, failed = 0, dict[str, Any](), dict[str, str]()
+    kind = "application/x-ndjson" if wire == "ollama" else "text/event-stream"
+    async with served([body(row) for row in found], kind) as url, reader(wire, url) as read_model:
+        for number, row in enumerate(found):
+            try:
+                reading = await read_model(str(number))
+            except Exception as error:
+                failed[row["case"]] = repr(error)
+                continue
+            if reading is None:
+                failed[row["case"]] = "nothing to compare"
+            elif unlike := differences(wire, body(row), reading):
+                differing[row["case"]] = unlike
             else:
                 agreed += 1
-    assert differences == {}
-    assert agreed >= 149, failed
+    return agreed, differing, failed
+
+
+def servable(wire: str, *, core: bool) -> list[dict[str, Any]]:
+    """The bodies that can be put before the SDK: google-genai does not ask for the JSON array form."""
+    shape = next(shape for shape, name in WIRES.items() if name == wire)
+    return [row for row in rows(shape, core=core) if row["kind"] != "jsonarray"]
+
+
+@pytest.mark.parametrize("wire", WIRES.values())
+async def test_sdk_agrees_wherever_it_succeeds(wire: str) -> None:
+    agreed, differing, failed = await agreement(wire, servable(wire, core=True))
+    core = {row["case"] for row in servable(wire, core=True)}
+    assert {case: differing[case] for case in differing if case not in SDK_FAULTS[wire]} == {}
+    assert {case for case in SDK_FAULTS[wire] if case in core} <= set(differing), "these agree by now"
+    assert agreed == AGREED[wire], failed
+
+
+@pytest.mark.figures
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("wire", WIRES.values())
+async def test_sdk_agrees_on_the_whole_index(wire: str) -> None:
+    every = servable(wire, core=False)
+    agreed, differing, failed = await agreement(wire, every)
+    assert set(differing) == set(SDK_FAULTS[wire])
+    assert agreed == len(every) - len(differing) - len(failed)
+    assert len(failed) < len(every) / 10, failed

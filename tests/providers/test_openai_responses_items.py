@@ -353,3 +353,19 @@ def test_reasoning_and_calls_are_told_apart_in_events() -> None:
         SegmentType.REASONING,
         SegmentType.TOOL_CALL,
     ]
+
+
+def test_items_without_a_type_are_counted_and_nothing_else() -> None:
+    events = [added({"name": "f"}), done({"call_id": "c1", "name": "f", "arguments": "{}"}), end({}, {"type": 7})]
+    stream, made = read(whole(body_of(events)), WIRE)
+    assert [one.type for one in made] == [EventType.DONE]
+    assert stream.quirks == {"item-without-type": 4}
+
+
+def test_a_result_of_the_provider_s_tool_does_not_cost_the_text_its_message() -> None:
+    text = message("ab", id="msg2", status="completed")
+    events = [added(CODE), added(message(id="msg2"), 1), words("a", 1, "msg2"), done(CODE), words("b", 1, "msg2")]
+    parts = read(whole(body_of([*events, done(text, 1), end()])), WIRE)[0].message.parts
+    texts = [part for part in parts if isinstance(part, TextPart)]
+    assert [part.text for part in texts] == ["a", "b"]
+    assert all(part.provider_data and part.provider_data["item"]["id"] == "msg2" for part in texts)

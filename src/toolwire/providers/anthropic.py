@@ -85,27 +85,35 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
         self._not_kept: set[str] = set()
 
     def _take(self, event: MessageEvent, made: list[ChunkResponse]) -> None:
-        """Nearly every event is more of the block that is open: those are taken here, all others by `_take_any`."""
+        """Nearly every event is more of the block that is open: those are joined here, `_take_any` takes all others."""
         block, delta = self._current, event.delta
         if block is not None and delta is not None and delta.type == block.takes and event.index == block.index:
             if block.kind is TEXT:
                 text = delta.text
-                if text:
-                    made.append(ChunkResponse(text))
-                return
-            if block.kind is THINKING:
+            elif block.kind is THINKING:
                 text = delta.thinking
+            else:
+                text = delta.partial_json
                 if text:
-                    made.append(ChunkResponse("", text))
+                    block.room -= len(text)
+            if text and block.room >= 0:
+                self._join(text)
                 return
-            text = delta.partial_json
-            if text:
-                piece = self._tracker.more(block.key, text)
-                if piece is not None:
-                    block.filled = True
-                    made.append(ChunkResponse("", "", (piece,)))
-                    return
+        if self._run:
+            self._end_run(made)
         self._take_any(event, made)
+
+    def _end_run(self, made: list[ChunkResponse]) -> None:
+        text, block = "".join(self._run), self._current
+        self._run.clear()
+        if block is None:
+            return
+        if block.kind is TEXT:
+            made.append(ChunkResponse(text))
+        elif block.kind is THINKING:
+            made.append(ChunkResponse("", text))
+        else:
+            self._take_input(block, text, made)
 
     def _take_any(self, event: MessageEvent, made: list[ChunkResponse]) -> None:
         kind = event.type
@@ -181,7 +189,7 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
     def _open(self, index: int | str | None, body: dict[str, Any], made: list[ChunkResponse]) -> Block:
         """A new block, with what its start says already."""
         name = text_of(body, "type")
-        block = Block(index, self._opened, block_kind(name), body)
+        block = Block(index, self._opened, block_kind(name), body, self._limits.arguments)
         self._opened += 1
         self._turn_to(block, made)
         self._last = block
@@ -279,6 +287,7 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
         block.filled = True
         if block.kind is CALL:
             piece = self._tracker.delta(block.key, None, None, text)
+            block.room = self._tracker.room(block.key)
             if piece is not None:
                 made.append(ChunkResponse("", "", (piece,)))
             return

@@ -63,7 +63,7 @@ class Block:
     """One content block while it is open.
 
     `filled` says that input was streamed into it, which then counts instead of what its start had `given`; `spoiled`,
-    that it came in a way after which it cannot go back as a whole.
+    that it came in a way after which it cannot go back as a whole; `room`, how much more input a call may get.
     """
 
     __slots__ = (
@@ -75,6 +75,7 @@ class Block:
         "key",
         "kind",
         "pieces",
+        "room",
         "signature",
         "size",
         "spoiled",
@@ -82,12 +83,13 @@ class Block:
         "words",
     )
 
-    def __init__(self, index: int | str | None, key: int, kind: str, body: dict[str, Any]) -> None:
+    def __init__(self, index: int | str | None, key: int, kind: str, body: dict[str, Any], room: int) -> None:
         self.index = index
         self.key = key
         self.kind = kind
         self.takes = _DELTAS.get(kind)
         self.body = body
+        self.room = room
         self.given = ""
         self.signature = ""
         self.filled = False

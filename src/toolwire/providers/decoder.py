@@ -3,6 +3,9 @@
 A format's decoder is a child of `FrameDecoder` that says what one event means (`_take`) and what the end of the body
 means (`_finish`). Here is the rest: nesting that is too deep, several payloads that nobody separated, errors that stand
 outside the events, bodies that are no stream at all, and where in the stream a fault was.
+
+Pieces of one stretch of words, or of one call's arguments, that come in one `feed` are joined (a run): they would be
+handed on together anyway, and most of the cost of an event is what is made of it, not what it says.
 """
 
 from __future__ import annotations
@@ -49,6 +52,10 @@ _FIELDS = ("data:", "event:", "id:", "retry:")
 """A line that is the start of one of these, at the end of a body, was cut."""
 
 
+LINE_COST = 64
+"""What a held line costs beside its characters, so that a body of short lines is bounded too."""
+
+
 class FrameDecoder(ABC, Generic[Event]):
     """Frames in, `ChunkResponse`s out; one decoder for one answer.
 
@@ -71,11 +78,20 @@ class FrameDecoder(ABC, Generic[Event]):
         self._events = 0
         self._stray: list[str] = []
         self._stray_size = 0
+        self._run: list[str] = []
+        self._join = self._run.append
         self.quirks: dict[str, int] = {}
 
     @abstractmethod
     def _take(self, event: Event, made: list[ChunkResponse]) -> None:
-        """Appends the chunks of one event. At the proper end it sets `_done` and appends the last chunk."""
+        """Appends the chunks of one event. At the proper end it sets `_done` and appends the last chunk.
+
+        A piece that only continues what the one before it was part of may go to `_run` instead; any other event ends
+        the run first.
+        """
+
+    def _end_run(self, made: list[ChunkResponse]) -> None:
+        """Empties `_run` into one chunk. For decoders that join pieces."""
 
     def _finish(self) -> list[ChunkResponse]:
         """The end of the body, before the format's own end mark: the last chunk if that is a proper end too."""
@@ -95,6 +111,7 @@ class FrameDecoder(ABC, Generic[Event]):
             for frame in frames:
                 if frame.stray or self._done:
                     self._events = count
+                    self._end_open_run(made)
                     made += self._feed_outside(frame)
                     count = self._events
                     continue
@@ -108,11 +125,14 @@ class FrameDecoder(ABC, Generic[Event]):
                     raise self._fault("an event is nested too deeply") from None
                 except msgspec.MsgspecError as error:
                     self._events = count
+                    self._end_open_run(made)
                     made += self._feed_irregular(frame, error)
                     count = self._events
                     continue
                 take(event, made)
+            self._end_open_run(made)
         except ToolwireError as error:
+            self._end_open_run(made)
             if frame is not None:
                 error.facts.setdefault("position", frame.position)
                 error.facts.setdefault("event", count)
@@ -136,6 +156,10 @@ class FrameDecoder(ABC, Generic[Event]):
         if text and not self._events and not self._done:
             made += self._feed_body(text)
         return made
+
+    def _end_open_run(self, made: list[ChunkResponse]) -> None:
+        if self._run:
+            self._end_run(made)
 
     def _feed_outside(self, frame: Any) -> list[ChunkResponse]:
         if frame.stray:
@@ -188,7 +212,7 @@ class FrameDecoder(ABC, Generic[Event]):
             words = text
         if words is not None and not self._done:
             raise self._provider_error(words)
-        self._stray_size += len(frame.data)
+        self._stray_size += len(frame.data) + LINE_COST
         if self._stray_size <= self._limits.event:
             self._stray.append(frame.data)
         return []

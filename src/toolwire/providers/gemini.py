@@ -13,19 +13,31 @@ The encoding half is `gemini_request`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from ..chunks import ChunkResponse, Citation, PartEnd, StopReason, TokenUsage, ToolCallDelta
-from ..errors import IncompleteStream
+from ..chunks import ChunkResponse, Citation, PartEnd, StopReason, ToolCallDelta
+from ..errors import IncompleteStream, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..wire.json_array import ArrayElement
-from .decoder import FrameDecoder, shown, token_count
+from .decoder import FrameDecoder, shown
+from .gemini_chunks import (
+    Call,
+    Candidate,
+    Chunk,
+    Part,
+    Usage,
+    arguments_text,
+    has_counts,
+    is_odd,
+    read_chunk,
+    token_usage,
+)
 from .gemini_parts import camel_case, media_part, part_kind, read_citations, server_part
 from .gemini_request import WIRE
-from .partial_args import ArgumentWriter, NotInOrder, PartialArg
+from .partial_args import ArgumentWriter, NotInOrder
 from .tracker import ToolCallTracker, settled_stop
 
 STOP_REASONS: dict[str, StopReason] = {
@@ -63,72 +75,10 @@ STOP_REASONS: dict[str, StopReason] = {
 }
 """Every `finishReason`, and what it means here."""
 
+_TEXT, _THOUGHT, _CALL = range(3)
+"""What a run of pieces is joined for."""
+
 _UNSPECIFIED = ("", "0", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED")
-
-
-class _Call(msgspec.Struct, gc=False):
-    name: str | None = None
-    args: msgspec.Raw = msgspec.Raw()
-    id: str | int | None = None
-    partialArgs: list[PartialArg] | None = None
-    willContinue: Any = None
-    partial_args: Any = None
-    will_continue: Any = None
-
-
-class _Part(msgspec.Struct, gc=False):
-    text: str | None = None
-    thought: Any = None
-    thoughtSignature: str | None = None
-    functionCall: _Call | None = None
-    inlineData: Any = None
-    function_call: Any = None
-    thought_signature: Any = None
-
-
-class _Content(msgspec.Struct, gc=False):
-    parts: list[_Part] | None = None
-
-
-class _Candidate(msgspec.Struct, gc=False):
-    content: _Content | None = None
-    index: int | None = None
-    finishReason: str | int | None = None
-    groundingMetadata: Any = None
-    citationMetadata: Any = None
-    finish_reason: Any = None
-
-
-class _Usage(msgspec.Struct, gc=False):
-    promptTokenCount: Any = None
-    candidatesTokenCount: Any = None
-    totalTokenCount: Any = None
-    thoughtsTokenCount: Any = None
-    cachedContentTokenCount: Any = None
-    toolUsePromptTokenCount: Any = None
-
-
-class _Chunk(msgspec.Struct, gc=False):
-    candidates: list[_Candidate] | None = None
-    usageMetadata: _Usage | None = None
-    promptFeedback: Any = None
-    error: Any = None
-    response: _Chunk | None = None
-    usage_metadata: Any = None
-    prompt_feedback: Any = None
-    source: Any = msgspec.field(default="", name="(source)")
-
-
-_decode = msgspec.json.Decoder(_Chunk).decode
-
-
-def _read(data: str) -> _Chunk:
-    """One chunk, with its own text at hand; the Code Assist service puts it into `response`."""
-    chunk = _decode(data)
-    if chunk.response is not None:
-        chunk = chunk.response
-    chunk.source = data
-    return chunk
 
 
 class _StreamedCall:
@@ -157,67 +107,111 @@ class _Answer:
         self.open = True
 
 
-class GeminiDecoder(FrameDecoder[_Chunk]):
+class GeminiDecoder(FrameDecoder[Chunk]):
     """Frames of generateContent in, `ChunkResponse`s out; one decoder for one answer."""
 
     wire = WIRE
     _kind = "Gemini generateContent"
-    _read = staticmethod(_read)
+    _read = staticmethod(read_chunk)
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
         super().__init__(limits, provider=provider)
         self._answers: dict[int, _Answer] = {}
         self._first: _Answer | None = None
         self._blocked: str | None = None
+        self._counts: Usage | None = None
+        self._run_of = _TEXT
         self._server_parts = 0
         self._cited: set[Citation] = set()
 
-    def _take(self, chunk: _Chunk, made: list[ChunkResponse]) -> None:
-        """Nearly every chunk is one part of text or thought for the first candidate, and usage: that is taken here.
-        `_take_any` takes everything, slower.
+    def feed(self, frames: Iterable[Any]) -> list[ChunkResponse]:
+        """The chunks that these frames hold. Counts come with every frame, so only the last of them are given."""
+        try:
+            made = super().feed(frames)
+        except ToolwireError as error:
+            error.before = [*error.before, *self._counted()]
+            raise
+        return made + self._counted() if self._counts is not None else made
+
+    def _counted(self) -> list[ChunkResponse]:
+        """The usage that has not been given yet."""
+        counts, self._counts = self._counts, None
+        return [] if counts is None else [ChunkResponse(usage=token_usage(counts))]
+
+    def _take(self, chunk: Chunk, made: list[ChunkResponse]) -> None:
+        """Nearly every chunk is usage and one part for the first candidate, of text, thought, or more of a streamed
+        argument: that is taken here. `_take_any` takes everything, slower.
         """
-        candidates, answer = chunk.candidates, self._first
+        candidates, answer, usage = chunk.candidates, self._first, chunk.usageMetadata
         if (
-            answer is not None
+            usage is not None
+            and answer is not None
             and candidates is not None
             and len(candidates) == 1
             and chunk.promptFeedback is None
             and chunk.error is None
-            and chunk.usage_metadata is None
         ):
             candidate = candidates[0]
             content = candidate.content
             if (
                 content is not None
-                and not candidate.index
                 and candidate.finishReason is None
+                and not candidate.index
                 and candidate.groundingMetadata is None
                 and candidate.citationMetadata is None
-                and candidate.finish_reason is None
             ):
                 parts = content.parts
                 if parts is not None and len(parts) == 1:
                     part = parts[0]
-                    text = part.text
-                    if (
-                        text
-                        and part.thoughtSignature is None
-                        and part.functionCall is None
-                        and part.inlineData is None
-                        and part.function_call is None
-                        and part.thought_signature is None
-                    ):
-                        answer.open = True
-                        chunk_response = ChunkResponse("", text) if part.thought else ChunkResponse(text)
-                        if chunk.usageMetadata is not None:
-                            chunk_response.usage = _usage(chunk.usageMetadata)
-                        made.append(chunk_response)
-                        return
+                    text, call = part.text, part.functionCall
+                    if part.thoughtSignature is None and part.inlineData is None:
+                        kind = _CALL
+                        if call is not None:
+                            text = self._piece(call, answer)
+                        elif text:
+                            kind = _THOUGHT if part.thought else _TEXT
+                        if text:
+                            if kind is not self._run_of:
+                                self._end_open_run(made)
+                                self._run_of = kind
+                            self._join(text)
+                            answer.open = True
+                            if usage.totalTokenCount is not None:
+                                self._counts = usage
+                            return
+        self._end_open_run(made)
         self._take_any(chunk, made)
 
-    def _take_any(self, chunk: _Chunk, made: list[ChunkResponse]) -> None:
+    def _piece(self, call: Call, answer: _Answer) -> str | None:
+        """The text of a part that is nothing but more of the string that is being streamed; None for others."""
+        streamed, pieces = answer.streamed, call.partialArgs
+        if (
+            streamed is None
+            or pieces is None
+            or len(pieces) != 1
+            or call.willContinue is not True
+            or call.name
+            or call.id is not None
+            or call.args
+        ):
+            return None
+        return streamed.writer.more(pieces[0])
+
+    def _end_run(self, made: list[ChunkResponse]) -> None:
+        text, kind, answer = "".join(self._run), self._run_of, self._first
+        self._run.clear()
+        if kind is _TEXT:
+            made.append(ChunkResponse(text))
+        elif kind is _THOUGHT:
+            made.append(ChunkResponse("", text))
+        elif answer is not None and answer.streamed is not None:
+            piece = answer.tracker.more(answer.streamed.key, text)
+            if piece is not None:
+                made.append(ChunkResponse(tool_calls=(piece,)))
+
+    def _take_any(self, chunk: Chunk, made: list[ChunkResponse]) -> None:
         tree: Any = None
-        if _is_odd(chunk):
+        if is_odd(chunk):
             chunk, tree = self._spelled_out(chunk.source)
         for number, candidate in enumerate(chunk.candidates or ()):
             self._take_candidate(candidate, _within(tree, "candidates", number), made)
@@ -228,16 +222,15 @@ class GeminiDecoder(FrameDecoder[_Chunk]):
                 self._blocked = word
         elif not chunk.candidates and chunk.usageMetadata is None and chunk.error is None:
             self._count("chunk-without-candidates")
-        if chunk.usageMetadata is not None:
-            usage = _usage(chunk.usageMetadata)
-            if usage is not None:
-                made.append(ChunkResponse(usage=usage))
+        if chunk.usageMetadata is not None and has_counts(chunk.usageMetadata):
+            self._counts = chunk.usageMetadata
         if chunk.error is not None:
             raise self._provider_error(chunk.error)
 
-    def _take_whole(self, chunk: _Chunk, made: list[ChunkResponse]) -> None:
+    def _take_whole(self, chunk: Chunk, made: list[ChunkResponse]) -> None:
         if chunk.candidates or chunk.promptFeedback is not None:
             self._take_any(chunk, made)
+            made += self._counted()
             made += self._finish()
 
     def _finish(self) -> list[ChunkResponse]:
@@ -255,12 +248,15 @@ class GeminiDecoder(FrameDecoder[_Chunk]):
         return [ChunkResponse(stop_reason=reason, raw_stop_reason=raw, is_complete=True)]
 
     def _check_stray_lines(self) -> None:
-        """Vertex reports an error as an object over several lines, after chunks that each said `STOP`: half of one
-        is the end of a body that was cut.
+        """Vertex reports an error as an object over several lines, after chunks that each said `STOP`: half of one is
+        no proper end either.
         """
         text = "\n".join(self._stray).strip()
-        if text.startswith("{") and not text.endswith("}"):
-            raise IncompleteStream(provider=self._provider)
+        if text.startswith("{"):
+            try:
+                msgspec.json.decode(text)
+            except (msgspec.MsgspecError, RecursionError):
+                raise IncompleteStream(provider=self._provider) from None
 
     def _feed_irregular(self, frame: Any, error: msgspec.MsgspecError) -> list[ChunkResponse]:
         if isinstance(frame, ArrayElement):
@@ -269,17 +265,17 @@ class GeminiDecoder(FrameDecoder[_Chunk]):
             raise self._fault(f"an element of the array is not of this format: {error}")
         return super()._feed_irregular(frame, error)
 
-    def _spelled_out(self, source: str) -> tuple[_Chunk, Any]:
+    def _spelled_out(self, source: str) -> tuple[Chunk, Any]:
         """A chunk with names in other spellings, or with parts of other kinds, read anew; and as plain values."""
         try:
             tree = camel_case(msgspec.json.decode(source))
             if isinstance(tree.get("response"), dict):
                 tree = tree["response"]
-            return _read(msgspec.json.encode(tree).decode()), tree
+            return read_chunk(msgspec.json.encode(tree).decode()), tree
         except (msgspec.MsgspecError, RecursionError):
             raise self._fault("a chunk cannot be read") from None
 
-    def _take_candidate(self, candidate: _Candidate, tree: Any, made: list[ChunkResponse]) -> None:
+    def _take_candidate(self, candidate: Candidate, tree: Any, made: list[ChunkResponse]) -> None:
         number = candidate.index or 0
         answer = self._answers.get(number)
         if answer is None:
@@ -313,7 +309,7 @@ class GeminiDecoder(FrameDecoder[_Chunk]):
             self._first = answer
         return answer
 
-    def _take_part(self, part: _Part, native: Any, answer: _Answer) -> Iterator[ChunkResponse]:
+    def _take_part(self, part: Part, native: Any, answer: _Answer) -> Iterator[ChunkResponse]:
         signed = None if part.thoughtSignature is None else {"wire": WIRE, "thoughtSignature": part.thoughtSignature}
         if part.functionCall is not None:
             piece = self._call(part.functionCall, signed, answer)
@@ -350,10 +346,10 @@ class GeminiDecoder(FrameDecoder[_Chunk]):
         self._server_parts += 1
         return ChunkResponse(server_tools=(server_part(native, kind, f"part {self._server_parts}"),))
 
-    def _call(self, call: _Call, signed: dict[str, Any] | None, answer: _Answer) -> ToolCallDelta | None:
+    def _call(self, call: Call, signed: dict[str, Any] | None, answer: _Answer) -> ToolCallDelta | None:
         streamed, name = answer.streamed, call.name or ""
         call_id = "" if call.id is None else str(call.id)
-        arguments = _arguments(call.args)
+        arguments = arguments_text(call.args)
         if streamed is not None and not _continues(streamed, name, call_id, arguments):
             self._count("call-never-ended")
             streamed = answer.streamed = None
@@ -377,7 +373,7 @@ class GeminiDecoder(FrameDecoder[_Chunk]):
             piece.done = answer.tracker.done(streamed.key) is not None
         return piece
 
-    def _argument_text(self, streamed: _StreamedCall, call: _Call, arguments: str) -> str:
+    def _argument_text(self, streamed: _StreamedCall, call: Call, arguments: str) -> str:
         writer = streamed.writer
         if arguments:
             if streamed.whole or writer.begun or call.partialArgs:
@@ -393,25 +389,6 @@ class GeminiDecoder(FrameDecoder[_Chunk]):
         if pieces and streamed.whole and any(pieces):
             raise self._fault("the arguments of a tool call came twice")
         return "".join(pieces)
-
-
-def _is_odd(chunk: _Chunk) -> bool:
-    """Whether a chunk holds names in another spelling, or a part that is not of the usual kinds."""
-    if chunk.usage_metadata is not None or chunk.prompt_feedback is not None:
-        return True
-    for candidate in chunk.candidates or ():
-        if candidate.finish_reason is not None:
-            return True
-        for part in (candidate.content.parts if candidate.content is not None else None) or ():
-            if part.function_call is not None or part.thought_signature is not None:
-                return True
-            call = part.functionCall
-            if call is not None:
-                if call.partial_args is not None or call.will_continue is not None:
-                    return True
-            elif part.text is None and part.inlineData is None:
-                return True
-    return False
 
 
 def _within(tree: Any, name: str, number: int | None = None) -> Any:
@@ -436,26 +413,3 @@ def _continues(streamed: _StreamedCall, name: str, call_id: str, arguments: str)
     if call_id and streamed.call_id and call_id != streamed.call_id:
         return False
     return not name or (name == streamed.name and not arguments)
-
-
-def _arguments(raw: msgspec.Raw) -> str:
-    """Arguments that came whole, as their own text; without the line breaks of a body that was printed for people."""
-    text = bytes(raw)
-    if not text or text == b"null":
-        return ""
-    if b"\n" in text:
-        text = msgspec.json.format(text, indent=-1)
-    return text.decode()
-
-
-def _usage(sent: _Usage) -> TokenUsage | None:
-    """The counts so far. Thoughts are counted beside the candidates' tokens, results of tools beside the prompt's."""
-    prompt, written, total = sent.promptTokenCount, sent.candidatesTokenCount, sent.totalTokenCount
-    if prompt is None and written is None and total is None:
-        return None
-    thought = token_count(sent.thoughtsTokenCount)
-    read = token_count(prompt) + token_count(sent.toolUsePromptTokenCount)
-    output = token_count(written) + thought
-    return TokenUsage(
-        read, output, token_count(sent.cachedContentTokenCount), 0, thought, token_count(total) or read + output
-    )

@@ -15,7 +15,7 @@ import msgspec
 
 from ..chunks import ChunkResponse, StopReason, TokenUsage, ToolCallDelta
 from ..limits import DEFAULT_LIMITS, Limits
-from .decoder import FrameDecoder, error_words, token_count
+from .decoder import LINE_COST, FrameDecoder, error_words, token_count
 from .ollama_request import WIRE
 from .tracker import ToolCallTracker, settled_stop
 
@@ -29,9 +29,6 @@ STOP_REASONS: dict[str, StopReason] = {
 
 _IMAGE_TYPES = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklGR": "image/webp"}
 """How the base64 text of a picture begins, and what it is: Ollama does not say."""
-
-_LINE_COST = 64
-"""What a held line costs beside its characters, so that a body of short lines is bounded too."""
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -71,15 +68,23 @@ class OllamaDecoder(FrameDecoder[_Line]):
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
         super().__init__(limits, provider=provider)
         self._tracker = ToolCallTracker(limits, provider=self._provider)
+        self._is_thought = False
 
     def _take(self, line: _Line, made: list[ChunkResponse]) -> None:
         message = line.message
-        if message is not None:
+        if message is not None and not line.done and line.error is None:
+            # Nearly every line is more words, and nothing else: those are joined.
             content, thinking = message.content or "", message.thinking or ""
-            if message.tool_calls is not None or message.images is not None:
-                self._take_whole_parts(message, made)
-            elif content or thinking:
-                made.append(ChunkResponse(content, thinking))
+            if message.tool_calls is None and message.images is None and not (content and thinking):
+                if content or thinking:
+                    if self._is_thought is not bool(thinking):
+                        self._end_open_run(made)
+                        self._is_thought = bool(thinking)
+                    self._join(content or thinking)
+                return
+        self._end_open_run(made)
+        if message is not None:
+            self._take_parts(message, made)
         elif not line.done and line.error is None:
             self._count("line-without-message")
         if line.error is not None:
@@ -87,7 +92,12 @@ class OllamaDecoder(FrameDecoder[_Line]):
         if line.done:
             self._end(line, made)
 
-    def _take_whole_parts(self, message: _Message, made: list[ChunkResponse]) -> None:
+    def _end_run(self, made: list[ChunkResponse]) -> None:
+        text = "".join(self._run)
+        self._run.clear()
+        made.append(ChunkResponse("", text) if self._is_thought else ChunkResponse(text))
+
+    def _take_parts(self, message: _Message, made: list[ChunkResponse]) -> None:
         """Calls and pictures, with whatever words stand beside them."""
         sent = message.tool_calls or ()
         calls: list[ToolCallDelta] = []
@@ -139,7 +149,7 @@ class OllamaDecoder(FrameDecoder[_Line]):
         elif self._events == 1 and (self._stray or not (is_object and frame.cut)):
             self._events = 0
             self._count("stray-line")
-            self._stray_size += len(frame.data) + _LINE_COST
+            self._stray_size += len(frame.data) + LINE_COST
             if self._stray_size <= self._limits.event:
                 self._stray.append(frame.data)
             return []

@@ -52,6 +52,9 @@ STOP_REASONS: dict[str, StopReason] = {
 """Every word seen for `finish_reason` (compared in lower case), and what it means here."""
 
 
+_CONTENT, _REASONING = "content", "reasoning"
+
+
 class _Function(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: Any = None
@@ -117,10 +120,12 @@ class ChatDecoder(FrameDecoder[_Chunk]):
         super().__init__(limits, provider=provider)
         self._answers: dict[int, _Answer] = {}
         self._first: _Answer | None = None
+        self._run_of: int | str | None = None
+        self._room = 0
 
     def _take(self, chunk: _Chunk, made: list[ChunkResponse]) -> None:
         """Nearly every event is a word of text or of reasoning, or a piece of a known call, for the first answer, and
-        nothing else: those are taken here. `_take_any` takes everything, slower.
+        nothing else: those are joined here. `_take_any` takes everything, slower.
         """
         choices, answer = chunk.choices, self._first
         if (
@@ -148,13 +153,36 @@ class ChatDecoder(FrameDecoder[_Chunk]):
                         return
                 else:
                     content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
-                    if type(content) is str and type(reasoning) is str:
+                    if type(content) is str and type(reasoning) is str and not (content and reasoning):
                         answer.has_delta = True
                         if content or reasoning:
                             answer.open = True
-                            made.append(ChunkResponse(content, reasoning, (), 0))
+                            kind = _CONTENT if content else _REASONING
+                            if kind is not self._run_of:
+                                self._begin_run(kind, made)
+                            self._join(content or reasoning)
                         return
+        if self._run:
+            self._end_run(made)
         self._take_any(chunk, made)
+
+    def _begin_run(self, kind: int | str, made: list[ChunkResponse]) -> None:
+        if self._run:
+            self._end_run(made)
+        self._run_of = kind
+
+    def _end_run(self, made: list[ChunkResponse]) -> None:
+        text, kind = "".join(self._run), self._run_of
+        self._run.clear()
+        self._run_of = None
+        if kind is _CONTENT:
+            made.append(ChunkResponse(text))
+        elif kind is _REASONING:
+            made.append(ChunkResponse("", text))
+        elif kind is not None and self._first is not None and self._first.tracker is not None:
+            piece = self._first.tracker.more(kind, text)
+            if piece is not None:
+                made.append(ChunkResponse("", "", (piece,)))
 
     def _take_piece(self, delta: _Delta, answer: _Answer, made: list[ChunkResponse]) -> bool:
         """Takes a delta that is nothing but more arguments for one call that its index names, if it is that."""
@@ -168,11 +196,16 @@ class ChatDecoder(FrameDecoder[_Chunk]):
         arguments = function.arguments
         if answer.tracker is None or type(arguments) is not str or not arguments:
             return False
-        piece = answer.tracker.more(call.index, arguments)
-        if piece is None:
+        if call.index != self._run_of:
+            self._begin_run(call.index, made)
+            self._room = answer.tracker.room(call.index)
+        self._room -= len(arguments)
+        if self._room < 0:
+            self._end_open_run(made)
+            self._run_of = None
             return False
         answer.has_delta = answer.open = True
-        made.append(ChunkResponse("", "", (piece,), 0))
+        self._join(arguments)
         return True
 
     def _finish(self) -> list[ChunkResponse]:

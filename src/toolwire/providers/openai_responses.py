@@ -14,7 +14,6 @@ The encoding half is `openai_responses_request`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -26,11 +25,10 @@ from ..chunks import (
     PartEnd,
     ServerToolDelta,
     StopReason,
-    TokenUsage,
 )
-from ..errors import LimitExceeded, ToolwireError
+from ..errors import LimitExceeded
 from ..limits import DEFAULT_LIMITS, Limits
-from .decoder import FrameDecoder, shown, token_count
+from .decoder import FrameDecoder, shown
 from .openai_responses_calls import Calls
 from .openai_responses_events import (
     ARGUMENTS,
@@ -46,6 +44,7 @@ from .openai_responses_events import (
     WHOLES,
     Event,
     Response,
+    read_usage,
 )
 from .openai_responses_items import (
     CALL,
@@ -57,15 +56,16 @@ from .openai_responses_items import (
     Item,
     Items,
     Part,
-    Ref,
     asked,
     citation,
+    family_of,
     given,
     is_other_call,
     is_quiet,
     is_result,
     item_kind,
     picture,
+    ref_of,
     tool_name,
     words_of,
 )
@@ -98,24 +98,11 @@ class ResponsesDecoder(FrameDecoder[Event]):
         self._items = Items(limits)
         self._calls = Calls(self._items, limits, self._provider, count=self._count, fault=self._fault)
         self._part: Part | None = None
-        self._run: list[str] = []
         self._room = -1
         self._annotations = 0
 
-    def feed(self, frames: Iterable[Any]) -> list[ChunkResponse]:
-        """The chunks that these frames hold; what follows on within one part is joined."""
-        try:
-            made = super().feed(frames)
-        except ToolwireError as error:
-            rest: list[ChunkResponse] = []
-            self._end_run(rest)
-            error.before = [*error.before, *rest]
-            raise
-        self._end_run(made)
-        return made
-
     def _take(self, event: Event, made: list[ChunkResponse]) -> None:
-        """Nearly every event is more of the part that came last: those are collected, the others go to `_take_any`."""
+        """Nearly every event is more of the part that came last: those are joined, the others go to `_take_any`."""
         part = self._part
         if part is not None and event.type == part.delta_type:
             delta = event.delta
@@ -129,19 +116,16 @@ class ResponsesDecoder(FrameDecoder[Event]):
                 room = self._room - len(delta)
                 if room >= 0:
                     self._room = room
-                    self._run.append(delta)
+                    self._join(delta)
                     return
-        self._end_run(made)
+        if self._run:
+            self._end_run(made)
         self._take_any(event, made)
 
     def _end_run(self, made: list[ChunkResponse]) -> None:
-        """Says what was collected."""
-        part = self._part
-        if not self._run or part is None:
-            return
-        text = "".join(self._run)
+        part, text = self._part, "".join(self._run)
         self._run.clear()
-        if not text:
+        if part is None or not text:
             return
         if part.kind is ARGUMENTS:
             self._calls.argue(part.item, part, text, made)
@@ -150,7 +134,7 @@ class ResponsesDecoder(FrameDecoder[Event]):
         made.append(ChunkResponse(text) if part.kind is TEXT else ChunkResponse("", text))
 
     def _room_of(self, part: Part) -> int:
-        """How much more of a part may be collected; below 0 for one whose words are not taken as they are."""
+        """How much more of a part may be joined; below 0 for one whose words are not taken as they are."""
         if part.kind is REFUSAL or self._part is not part:
             return -1
         if part.kind is ARGUMENTS:
@@ -166,10 +150,16 @@ class ResponsesDecoder(FrameDecoder[Event]):
             family, words, member = WHOLES[kind]
             part = self._find_part(event, family, words)
             self._fill(part, getattr(event, member), made)
-        elif kind == "response.output_item.added":
-            self._item_added(event, made)
-        elif kind == "response.output_item.done":
-            self._item_done(event, made)
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            sent = event.item
+            if not isinstance(sent, dict):
+                raise self._fault("an item is no object")
+            if not isinstance(sent.get("type"), str):
+                self._count("item-without-type")
+            elif kind == "response.output_item.added":
+                self._item_added(sent, event, made)
+            else:
+                self._item_done(sent, event, made)
         elif kind in ("response.content_part.done", "response.reasoning_summary_part.done"):
             self._part_done(event, made)
         elif kind in ARGUMENTS_DONE:
@@ -312,11 +302,8 @@ class ResponsesDecoder(FrameDecoder[Event]):
         if isinstance(annotations, list) and annotations and not part.annotations:
             self._annotate(part, annotations, made)
 
-    def _item_added(self, event: Event, made: list[ChunkResponse]) -> None:
-        sent = event.item
-        if not isinstance(sent, dict):
-            raise self._fault("an item is no object")
-        family, item_id = _family(sent), _ref(sent.get("id"))
+    def _item_added(self, sent: dict[str, Any], event: Event, made: list[ChunkResponse]) -> None:
+        family, item_id = family_of(sent), ref_of(sent.get("id"))
         item = self._items.add(family, item_id if item_id is not None else event.item_id, event.output_index)
         item.added = True
         item.item = sent
@@ -326,11 +313,8 @@ class ResponsesDecoder(FrameDecoder[Event]):
         elif family is SERVER and not is_quiet(item):
             self._show(item, "", made)
 
-    def _item_done(self, event: Event, made: list[ChunkResponse]) -> None:
-        sent = event.item
-        if not isinstance(sent, dict):
-            raise self._fault("an item is no object")
-        family, item_id = _family(sent), _ref(sent.get("id"))
+    def _item_done(self, sent: dict[str, Any], event: Event, made: list[ChunkResponse]) -> None:
+        family, item_id = family_of(sent), ref_of(sent.get("id"))
         call_id = words_of(sent.get("call_id")) if family in (CALL, CUSTOM_CALL) else ""
         item_id = item_id if item_id is not None else event.item_id
         item = self._items.end(family, item_id, event.output_index, call_id)
@@ -395,19 +379,22 @@ class ResponsesDecoder(FrameDecoder[Event]):
             item.shown = MESSAGE
             made.append(ChunkResponse(part_end=PartEnd("text", item.data("content", part=0))))
 
-    def _show(self, item: Item, text: str, made: list[ChunkResponse]) -> None:
+    def _show(
+        self,
+        item: Item,
+        text: str,
+        made: list[ChunkResponse],
+        *,
+        done: bool = False,
+        data: dict[str, Any] | None = None,
+    ) -> None:
         """A piece of what a tool on the provider's side is asked or gives."""
         if not item.shown:
             item.shown = SERVER
             self._leave(made)
-        kind = item_kind(item)
-        piece = ServerToolDelta(
-            str(item.number),
-            tool_name(item.item, kind),
-            words_of(item.item.get("call_id")) or words_of(item.item.get("id")),
-            text,
-            is_result(kind),
-        )
+        kind, sent = item_kind(item), item.item
+        call_id = words_of(sent.get("call_id")) or words_of(sent.get("id"))
+        piece = ServerToolDelta(str(item.number), tool_name(sent, kind), call_id, text, is_result(kind), done, data)
         made.append(ChunkResponse(server_tools=(piece,)))
 
     def _finish_server(self, item: Item, made: list[ChunkResponse]) -> None:
@@ -416,15 +403,15 @@ class ResponsesDecoder(FrameDecoder[Event]):
             self._leave(made)
             made.append(ChunkResponse(part_end=PartEnd("opaque", item.data())))
             return
-        self._show(item, "" if item.streamed else asked(sent, kind), made)
         image = picture(item) if kind == "image_generation_call" else ""
-        last = ServerToolDelta(str(item.number), done=True, provider_data=None if image else item.data())
-        made.append(ChunkResponse(server_tools=(last,)))
+        text = "" if item.streamed else asked(sent, kind)
+        self._show(item, text, made, done=True, data=None if image else item.data())
         if image:
             self._leave(made)
             made.append(ChunkResponse(image_urls=(image,), part_end=PartEnd("media", item.data("result"))))
         result = given(sent, kind)
         if result:
+            self._leave(made)
             piece = ServerToolDelta(f"{item.number} result", tool_name(sent, kind), "", result, True, True)
             made.append(ChunkResponse(server_tools=(piece,)))
 
@@ -475,44 +462,14 @@ class ResponsesDecoder(FrameDecoder[Event]):
         """The items as the last event has them: what never came before comes now."""
         final: FinalOutput | None = None
         for place, sent in enumerate(output if isinstance(output, list) else ()):
-            if not isinstance(sent, dict):
-                self._count("item-of-another-kind")
+            if not isinstance(sent, dict) or not isinstance(sent.get("type"), str):
+                self._count("item-without-type")
                 continue
-            item = self._items.known(_family(sent), _ref(sent.get("id")))
+            item = self._items.known(family_of(sent), ref_of(sent.get("id")))
             if item is None or item.matched or is_other_call(item, sent):
                 final = final or FinalOutput(self._items)
                 item = final.find(sent, place)
             if item is None:
-                item = self._items.make(_family(sent), None, place)
+                item = self._items.make(family_of(sent), None, place)
             item.matched = True
             self._finish_item(item, sent, made)
-
-
-def read_usage(sent: Any) -> TokenUsage:
-    """Token counts of an answer; what is no count is 0."""
-    if not isinstance(sent, dict):
-        return TokenUsage()
-    read, written = token_count(sent.get("input_tokens")), token_count(sent.get("output_tokens"))
-    inside, outside = sent.get("input_tokens_details"), sent.get("output_tokens_details")
-    inside = inside if isinstance(inside, dict) else {}
-    outside = outside if isinstance(outside, dict) else {}
-    return TokenUsage(
-        read,
-        written,
-        token_count(inside.get("cached_tokens")),
-        token_count(inside.get("cache_write_tokens")),
-        token_count(outside.get("reasoning_tokens")),
-        token_count(sent.get("total_tokens")) or read + written,
-    )
-
-
-def _family(sent: dict[str, Any]) -> str:
-    kind = sent.get("type")
-    for family in (MESSAGE, REASONING, CALL, CUSTOM_CALL):
-        if kind == family:
-            return family
-    return SERVER
-
-
-def _ref(value: Any) -> Ref:
-    return value if isinstance(value, (str, int)) and value != "" else None

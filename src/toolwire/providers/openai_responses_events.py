@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from ..chunks import TokenUsage
+from .decoder import token_count
 from .openai_responses_items import CALL, CUSTOM_CALL, MESSAGE, REASONING
 
 ENDS = {
@@ -117,3 +119,21 @@ class Event(msgspec.Struct, gc=False):
     error: Any = None
     message: Any = None
     code: Any = None
+
+
+def read_usage(sent: Any) -> TokenUsage:
+    """Token counts of an answer; what is no count is 0."""
+    if not isinstance(sent, dict):
+        return TokenUsage()
+    read, written = token_count(sent.get("input_tokens")), token_count(sent.get("output_tokens"))
+    inside, outside = sent.get("input_tokens_details"), sent.get("output_tokens_details")
+    inside = inside if isinstance(inside, dict) else {}
+    outside = outside if isinstance(outside, dict) else {}
+    return TokenUsage(
+        read,
+        written,
+        token_count(inside.get("cached_tokens")),
+        token_count(inside.get("cache_write_tokens")),
+        token_count(outside.get("reasoning_tokens")),
+        token_count(sent.get("total_tokens")) or read + written,
+    )

@@ -351,3 +351,17 @@ def words_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return str(value) if type(value) is int else ""
+
+
+def family_of(sent: dict[str, Any]) -> str:
+    """The family of an item as sent."""
+    kind = sent.get("type")
+    for family in (MESSAGE, REASONING, CALL, CUSTOM_CALL):
+        if kind == family:
+            return family
+    return SERVER
+
+
+def ref_of(value: Any) -> Ref:
+    """What can name an item; anything else names none."""
+    return value if isinstance(value, (str, int)) and value != "" else None

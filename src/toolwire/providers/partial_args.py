@@ -74,6 +74,21 @@ class ArgumentWriter:
         self._steps, self._path = steps, path
         return text
 
+    def more(self, piece: PartialArg) -> str | None:
+        """As `add`, for a piece that only continues the string that is open, and is not its last; None for others."""
+        text = piece.string
+        if (
+            self._open
+            and piece.json_path == self._path
+            and piece.will_continue is True
+            and type(text) is str
+            and piece.number is None
+            and piece.boolean is None
+            and piece.null is msgspec.UNSET
+        ):
+            return _encode(text)[1:-1].decode()
+        return None
+
     def close(self) -> str:
         """The text that ends the arguments; nothing when there were none."""
         if self._open:
@@ -219,8 +234,11 @@ def _is_only_text(piece: PartialArg) -> bool:
     return piece.number is None and piece.boolean is None and piece.null is msgspec.UNSET
 
 
+_encode = msgspec.json.Encoder().encode
+
+
 def _quoted(text: str) -> str:
-    return msgspec.json.encode(text).decode()
+    return _encode(text).decode()
 
 
 def _number(value: Any) -> str:

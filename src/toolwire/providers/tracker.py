@@ -113,6 +113,11 @@ class ToolCallTracker:
         call.unread.append(arguments)
         return ToolCallDelta(call.index, None, None, arguments)
 
+    def room(self, key: Key) -> int:
+        """How many more characters of arguments the call that `key` names may get; -1 when it is not open."""
+        call = self._by_key.get(key)
+        return -1 if call is None or call.done else self._longest - call.size
+
     def done(self, key: Key) -> ToolCallDelta | None:
         """The end of the call that `key` names, for providers that say so; None when there is no such call."""
         call = self._by_key.get(key)
@@ -140,7 +145,7 @@ class ToolCallTracker:
             last = self._calls[-1] if self._calls else None
             if last is None or (call_id and (name or last.call_id)):
                 return None
-            if name and not (name == last.name and last.size and not last.arguments_closed()):
+            if name and last.name and not (name == last.name and last.size and not last.arguments_closed()):
                 return None
             return last
         current = self._by_key.get(key)
@@ -148,7 +153,7 @@ class ToolCallTracker:
             return None
         if call_id and current.call_id and call_id != current.call_id:
             return self._by_key_and_id.get((key, call_id))
-        if name and not (call_id and call_id == current.call_id) and current.size:
+        if name and current.name and not (call_id and call_id == current.call_id) and current.size:
             begins_anew = name != current.name or bool(arguments)
             if begins_anew and current.arguments_closed():
                 return None

@@ -29,6 +29,10 @@ from .openai_responses_request import encode_responses_request
 class Framer(Protocol):
     """Bytes → frames."""
 
+    @property
+    def position(self) -> int:
+        """Bytes taken so far."""
+
     def feed(self, data: bytes) -> list[Any]:
         """The frames that became whole."""
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ..tools.registry import ToolRegistry
 
 
+_HALF_CHARACTER = 3
+"""How many bytes of a character can be there when its last one is missing."""
+
+
 class Stream:
     """One answer: `feed` its bytes as they come, `close` at the end of the body.
 
@@ -82,10 +86,13 @@ class Stream:
         return events
 
     def _last_frames(self) -> list[Any]:
-        """What the end of the body completes. A fault in it, half a character say, means that it was cut."""
+        """What the end of the body completes. A fault at its very end, half a character say, means that it was cut."""
+        taken = self._framer.position
         try:
             return self._framer.close()
         except ProtocolError as error:
+            if error.facts.get("position", taken) < taken - _HALF_CHARACTER:
+                raise
             cut = IncompleteStream(**error.facts)
             cut.before = error.before
             raise cut from None

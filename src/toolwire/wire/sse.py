@@ -20,15 +20,6 @@ _BLANK = (b"\n", b"\r\n", b"\r")
 _RETRY_DIGITS = 18  # more is no waiting time, and Python refuses to read very long numbers
 
 
-def _first_fault(data: bytes) -> int:
-    """Where bytes that are no UTF-8 first go wrong."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return 0
-
-
 class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """One event, or with `stray` one line that is no SSE field."""
 
@@ -111,32 +102,44 @@ class SseDecoder(LineDecoder[SseEvent]):
         end = data.rfind(b"\n\n")
         if not 0 < end <= self._plain or data.find(b"\r", 0, end) >= 0:
             return data
-        at, last_id, append = self._at, self._id, frames.append
-        if data[:6] == b"data: ":
-            for piece in data[6:end].split(b"\n\ndata: "):
-                if b"\n" in piece:
-                    self._lines((b"data: %b\n\n" % piece).splitlines(True), at, frames)
-                    last_id = self._id
-                else:
-                    try:
-                        append(SseEvent(piece.decode(), "message", last_id, at))
-                    except UnicodeDecodeError as error:
-                        raise invalid_utf8(at + 6 + error.start) from None
-                at += len(piece) + 8
-        elif data[:7] == b"event: ":
-            for piece in data[7:end].split(b"\n\nevent: "):
-                name, mark, text = piece.partition(b"\ndata: ")
-                if not mark or b"\n" in text or b"\n" in name:
-                    self._lines((b"event: %b\n\n" % piece).splitlines(True), at, frames)
-                    last_id = self._id
-                else:
-                    try:
-                        append(SseEvent(text.decode(), name.decode() or "message", last_id, at))
-                    except UnicodeDecodeError:
-                        raise invalid_utf8(at + 7 + _first_fault(piece)) from None
-                at += len(piece) + 9
-        else:
+        kind, head = "message", b"data: "
+        if data.startswith(b"event: "):
+            # Events of one name come in long runs: cut at the name that stands in the middle, whatever it is.
+            middle = data.rfind(b"\n\nevent: ", 0, end // 2 + 9)
+            start = 0 if middle < 0 else middle + 2
+            head = data[start : data.find(b"\n", start) + 7]
+            if not head.endswith(b"\ndata: "):
+                return data
+            try:
+                kind = head[7:-7].decode() or "message"
+            except UnicodeDecodeError:
+                return data
+        elif not data.startswith(head):
             return data
+        at, last_id, append = self._at, self._id, frames.append
+        skip, line_ends = len(head), head.count(b"\n")
+        pieces = data[:end].split(b"\n\n" + head)
+        is_whole = pieces[0].startswith(head)
+        if is_whole:
+            pieces[0] = pieces[0][skip:]
+        try:
+            if is_whole and data.count(b"\n", 0, end) == (len(pieces) - 1) * (2 + line_ends) + line_ends:
+                for piece in pieces:
+                    append(SseEvent(piece.decode(), kind, last_id, at))
+                    at += len(piece) + skip + 2
+            else:
+                if not is_whole:
+                    at = self._lines((pieces.pop(0) + b"\n\n").splitlines(True), at, frames)
+                    last_id = self._id
+                for piece in pieces:
+                    if b"\n" in piece:
+                        self._lines((head + piece + b"\n\n").splitlines(True), at, frames)
+                        last_id = self._id
+                    else:
+                        append(SseEvent(piece.decode(), kind, last_id, at))
+                    at += len(piece) + skip + 2
+        except UnicodeDecodeError as error:
+            raise invalid_utf8(at + skip + error.start) from None
         self._at = at
         return data[end + 2 :]
 

@@ -30,22 +30,20 @@ class CrlfSseDecoder(SseDecoder):
         super()._take(data, frames)
 
     def _crlf_events(self, data: bytes, frames: list[SseEvent]) -> bytes:
-        """Takes the whole events from the start of `data`, if they are nothing but single lines of data, and returns
-        the rest of it.
-        """
+        """Takes the whole events from the start of `data` and returns the rest of it."""
         end = data.rfind(_GAP)
         if end > self._plain:
             return data
-        pieces = data[6:end].split(_NEXT)
-        breaks = 2 * len(pieces) - 2
-        if data.count(b"\n", 0, end) != breaks or data.count(b"\r", 0, end) != breaks:
-            return data
         at, last_id, append = self._at, self._id, frames.append
-        for piece in pieces:
-            try:
-                append(SseEvent(piece.decode(), "message", last_id, at))
-            except UnicodeDecodeError as error:
-                raise invalid_utf8(at + 6 + error.start) from None
+        for piece in data[6:end].split(_NEXT):
+            if b"\n" in piece or b"\r" in piece:
+                self._lines((b"data: %b\r\n\r\n" % piece).splitlines(True), at, frames)
+                last_id = self._id
+            else:
+                try:
+                    append(SseEvent(piece.decode(), "message", last_id, at))
+                except UnicodeDecodeError as error:
+                    raise invalid_utf8(at + 6 + error.start) from None
             at += len(piece) + 10
         self._at = at
         return data[end + 4 :]

@@ -1,0 +1,56 @@
+"""Mutated streams of every wire format, and bodies that once broke a promise; `make fuzz` runs ten times as many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bench.bounds import meet
+from bench.fuzz import FuzzResult, fuzz, fuzz_deep, replay
+from bench.wires import SUBJECTS
+from bench.wires.subject import BOUNDS
+
+from toolwire.providers.wires import WIRES
+
+KEPT = sorted((Path(__file__).parent / "data" / "fuzz").glob("*.*"))
+CHUNKS = range(10)
+RUNS = 1_000
+
+
+def check(result: FuzzResult) -> None:
+    """Nothing is said of the time: other processes share the processor."""
+    faults = {path: words for path, words in result.faults.items() if not words.endswith(" ms")}
+    assert not faults
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("wire", SUBJECTS)
+def test_mutated_streams_keep_every_promise(wire: str, chunk: int, tmp_path: Path) -> None:
+    result = fuzz(wire, 1_000 * chunk + 1, runs=RUNS, folder=tmp_path)
+    check(result)
+    assert result.runs == RUNS
+
+
+@pytest.mark.parametrize("wire", SUBJECTS)
+def test_deep_values_keep_every_promise(wire: str, tmp_path: Path) -> None:
+    result = fuzz_deep(wire, 1, folder=tmp_path)
+    check(result)
+    assert result.runs >= 500
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
+def test_bodies_that_broke_a_promise_keep_it(path: Path) -> None:
+    assert [words for words in replay([path]) if " ms'" not in words] == []
+
+
+@pytest.mark.parametrize(
+    ("wire", "name"), [(wire, name) for wire, subject in SUBJECTS.items() for name in subject.endless]
+)
+def test_input_without_end_meets_its_bound(wire: str, name: str) -> None:
+    source, bound = SUBJECTS[wire].endless[name]
+    met = meet(wire, name, source(), bound, BOUNDS)
+    assert met.holds, str(met)
+
+
+def test_every_wire_is_fuzzed() -> None:
+    assert set(SUBJECTS) == set(WIRES)
