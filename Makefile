@@ -16,7 +16,9 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$name; break; fi; done)
 # Worker processes for the tests: one for each core.
 JOBS ?= auto
-MINUTES ?= 1
+# Mutated streams of each wire format; MINUTES=… gives a time instead.
+RUNS ?= 100000
+MINUTES ?=
 
 .PHONY: help setup run test check bench fuzz figures docs lock clean
 
@@ -61,16 +63,16 @@ check: $(VENV)/.test $(VENV)/.bench ## Format, lint and strict types (under a mi
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.bench ## Speed: ours, the floor and peers in one run, into docs/performance.md (about two minutes)
-	@echo "Measuring (about two minutes; leave the machine alone meanwhile) …"
+bench: $(VENV)/.test $(VENV)/.bench ## Speed: ours, the floor and the SDKs in one run, into docs/performance.md (about five minutes)
+	@echo "Measuring (about five minutes; leave the machine alone meanwhile) …"
 	$(BIN)/python -m bench.speed
 
-fuzz: $(VENV)/.test ## Mutated streams through the decoders, MINUTES=1
-	@echo "Fuzzing for $(MINUTES) minute(s) …"
-	$(BIN)/python -m bench.fuzz --minutes $(MINUTES)
+fuzz: $(VENV)/.test ## Mutated streams through the decoders: RUNS=100000 of each wire, or MINUTES=… (about ten minutes)
+	@echo "Fuzzing (about ten minutes; less with RUNS=… or MINUTES=…) …"
+	$(BIN)/python -m bench.fuzz $(if $(MINUTES),--minutes $(MINUTES),--runs $(RUNS))
 
-figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability.md (about fifteen minutes)
-	@echo "Obtaining the figures (about fifteen minutes) …"
+figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability.md (about twenty-five minutes)
+	@echo "Obtaining the figures (about twenty-five minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) -m figures -q
 	$(BIN)/python -m bench.figures
 

@@ -14,11 +14,12 @@ from toolwire.errors import LimitExceeded
 from toolwire.limits import DEFAULT_LIMITS as BOUNDS
 from toolwire.limits import MIB, Limits
 
-from .payloads import dump, sse
-from .seeds import call
+from .wires import SUBJECTS
+from .wires.subject import BOUNDS as TIGHT
 
 READ = 64 * 1024
 ENDLESS = 100_000_000
+CHAT = "openai-chat"
 
 
 class Endless(msgspec.Struct):
@@ -48,18 +49,18 @@ class Endless(msgspec.Struct):
         return f"{self.name}: {said} after {self.taken:,} bytes (at most {self.bound:,}){memory}"
 
 
-def meet(name: str, reads: Iterable[bytes], bound: int, limits: Limits = BOUNDS) -> Endless:
+def meet(wire: str, name: str, reads: Iterable[bytes], bound: int, limits: Limits = BOUNDS) -> Endless:
     """Feed until the stream breaks off; the reads are longer than any bound."""
-    stream = Stream("openai-chat", limits=limits, live_arguments=True)
+    stream = Stream(wire, limits=limits, live_arguments=True)
     taken = 0
     for data in reads:
         taken += len(data)
         stream.feed(data)
-        if stream.error is not None or stream.complete:
+        if stream.error is not None or stream.complete or taken > bound + 2 * READ:
             break
     error = stream.error
     said = error.message if isinstance(error, LimitExceeded) else ""
-    return Endless(name, said, taken, bound + READ)
+    return Endless(f"{wire}, {name}", said, taken, bound + READ)
 
 
 def endless_line() -> Endless:
@@ -72,16 +73,19 @@ def endless_line() -> Endless:
 def endless_bodies() -> list[Endless]:
     """Every kind of endless input."""
     made = [endless_line()]
-    made += [meet(name, source(), bound) for name, (source, bound) in _SOURCES.items()]
-    made.append(meet("an event of empty data lines", _short_data_lines(), 5 * MIB, Limits(event=MIB)))
+    made += [meet(CHAT, name, source(), bound) for name, (source, bound) in _FRAMING.items()]
+    made.append(meet(CHAT, "an event of empty data lines", _short_data_lines(), 5 * MIB, Limits(event=MIB)))
+    for wire, subject in SUBJECTS.items():
+        for name, (source, bound) in subject.endless.items():
+            made.append(meet(wire, f"{name} without end", source(), bound, TIGHT))
     return made
 
 
 def _measured_line() -> Endless:
-    meet("warm-up", [b"data: {}\n\n"], 0)
+    meet(CHAT, "warm-up", [b"data: {}\n\n"], 0)
     before = _memory("VmRSS")
     data = b"x" * READ
-    met = meet("100 MB without a line end", (data for _ in range(ENDLESS // READ)), BOUNDS.line)
+    met = meet(CHAT, "100 MB without a line end", (data for _ in range(ENDLESS // READ)), BOUNDS.line)
     met.memory = max(_memory("VmHWM") - before, 1)
     met.memory_bound = 2 * BOUNDS.line
     return met
@@ -92,14 +96,6 @@ def _memory(name: str) -> int:
         if line.startswith(name + ":"):
             return int(line.split()[1]) * 1024
     return 0
-
-
-def _event(delta: dict[str, object]) -> bytes:
-    return sse([dump({"choices": [{"index": 0, "delta": delta}]})], done=False)
-
-
-def _calls(*calls: dict[str, object]) -> bytes:
-    return _event({"tool_calls": list(calls)})
 
 
 def _data_line() -> Iterator[bytes]:
@@ -123,33 +119,8 @@ def _comments() -> Iterator[bytes]:
         yield b": " + b"x" * (READ - 3) + b"\n"
 
 
-def _arguments() -> Iterator[bytes]:
-    yield _calls(call('{"a": "'))
-    while True:
-        yield _calls({"index": 0, "function": {"arguments": "x" * READ}})
-
-
-def _many_calls() -> Iterator[bytes]:
-    for number in range(10**6):
-        yield _calls(call(index=number, id=f"call_{number}"))
-
-
-def _name() -> Iterator[bytes]:
-    for number in range(10**6):
-        yield _calls(call(..., name=f"part{number}"))
-
-
-def _call_id() -> Iterator[bytes]:
-    for length in range(0, READ, 16):
-        yield _calls(call(id="i" * length))
-
-
-_SOURCES: dict[str, tuple[Callable[[], Iterator[bytes]], int]] = {
+_FRAMING: dict[str, tuple[Callable[[], Iterator[bytes]], int]] = {
     "a data line without end": (_data_line, BOUNDS.line),
     "an event of data lines without end": (_data_lines, BOUNDS.event + 6 * (BOUNDS.event // READ)),
     "comments without end": (_comments, BOUNDS.stream),
-    "arguments without end": (_arguments, 2 * BOUNDS.arguments),
-    "calls without end": (_many_calls, 200 * BOUNDS.calls),
-    "a name without end": (_name, 200 * BOUNDS.name),
-    "an id that grows": (_call_id, 200 * BOUNDS.call_id),
 }

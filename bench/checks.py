@@ -9,10 +9,15 @@ from typing import Any
 
 import msgspec
 
-from toolwire import EventType, SegmentEvent, Stream, ToolwireError, errors
+from toolwire import EventType, Message, SegmentEvent, Stream, ToolwireError, encode_request, errors
+from toolwire.errors import ConfigError
+from toolwire.limits import DEFAULT_LIMITS
+from toolwire.messages import ToolResultPart, tool_results, user
+from toolwire.providers.wires import WIRES
 from toolwire.stream.segments import CALL_SEGMENTS, FieldDelta
 from toolwire.tools.registry import ToolRegistry
-from toolwire.wire.sse import SseDecoder, SseEvent
+
+from .wires import SUBJECTS
 
 ERROR_NAMES = frozenset(
     name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, ToolwireError)
@@ -22,16 +27,21 @@ ERROR_NAMES = frozenset(
 MAY_RUN = frozenset({"stop", "tool_calls"})
 """The stop reasons after which a call may run: said here again, so that a slip in the library shows."""
 
+_QUESTION = user("Weather in Paris?")
+
+
+_MORE = {name: subject.samples["text"]()[:400] for name, subject in SUBJECTS.items()}
+
 
 class Fault(Exception):
     """A promise that did not hold, in words."""
 
 
 def decode(
-    pieces: Iterable[bytes], *, tools: ToolRegistry | None = None, live: bool = False
+    wire: str, pieces: Iterable[bytes], *, tools: ToolRegistry | None = None, live: bool = False
 ) -> tuple[list[SegmentEvent], Stream]:
     """All events of a body that comes in these pieces, and the stream that made them."""
-    stream = Stream("openai-chat", tools, live_arguments=live)
+    stream = Stream(wire, tools, live_arguments=live)
     events: list[SegmentEvent] = []
     for piece in pieces:
         events += stream.feed(piece)
@@ -77,7 +87,7 @@ def same_events(left: list[SegmentEvent], right: list[SegmentEvent]) -> bool:
 
 
 def check_end(events: list[SegmentEvent], stream: Stream) -> None:
-    """Exactly one DONE or ERROR, the last event, and it says what the stream says."""
+    """Exactly one DONE or ERROR, the last event, and it says what the stream says. After it nothing is read."""
     ends = [event for event in events if event.type in (EventType.DONE, EventType.ERROR)]
     if len(ends) != 1 or ends[0] is not events[-1]:
         raise Fault(f"the ends are {[event.type.value for event in ends]} among {len(events)} events")
@@ -88,7 +98,7 @@ def check_end(events: list[SegmentEvent], stream: Stream) -> None:
         raise Fault("ERROR from a stream that is complete or has no error")
     elif ends[0].error.type not in ERROR_NAMES:
         raise Fault(f"an error of the unknown type {ends[0].error.type}")
-    if stream.feed(b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n') or stream.close():
+    if stream.feed(_MORE[stream.wire]) or stream.close():
         raise Fault("events after the end")
 
 
@@ -142,13 +152,26 @@ def check_stream(events: list[SegmentEvent], stream: Stream, tools: ToolRegistry
     check_end(events, stream)
     check_segments(events)
     check_invocations(events, stream, tools)
-    msgspec.json.encode([events, stream.summary(), stream.message, stream.problems, stream.quirks])
+    message = stream.message
+    msgspec.json.encode([events, stream.summary(), message, stream.problems, stream.quirks])
+    check_encoding(stream.wire, message)
 
 
-def sse_outcome(pieces: Iterable[bytes]) -> tuple[list[SseEvent], Any]:
-    """The framing alone: its events and its error, which is one of ours or goes through."""
-    decoder = SseDecoder(keep_stray=True)
-    frames: list[SseEvent] = []
+def check_encoding(wire: str, message: Message) -> None:
+    """What was read can be sent back, with an answer to each of its calls, or the refusal is one for the user."""
+    results = [ToolResultPart(call.id, call.name, "18 °C") for call in message.tool_calls]
+    messages = [_QUESTION, message, *([tool_results(results)] if results else ())]
+    try:
+        request = encode_request(wire=wire, model="m", messages=messages)
+    except ConfigError:
+        return
+    msgspec.json.encode(request)
+
+
+def frames_of(wire: str, pieces: Iterable[bytes]) -> tuple[list[Any], Any]:
+    """The framing alone: its frames and its error, which is one of ours or goes through."""
+    decoder = WIRES[wire].framer(DEFAULT_LIMITS)
+    frames: list[Any] = []
     try:
         for piece in pieces:
             frames += decoder.feed(piece)

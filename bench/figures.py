@@ -1,213 +1,250 @@
 """The figures behind the claims: each is obtained by this run, and a missed target is said and exits 1.
 
-    python -m bench.figures [--quick] [--mutations N]
+    python -m bench.figures [--quick] [--wire W] [--mutations N]
 
-The table goes to docs/reliability.md, unless `--quick` asked for a smaller run.
+The table goes to docs/reliability.md, unless `--quick` or `--wire` asked for a smaller run.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 
 import msgspec
 
 from . import agreement, proofs
-from .payloads import corpus_rows
+from .fuzz import SLOWEST, fuzz_all
+from .payloads import CORPUS
 from .report import machine, table, write_document
+from .wires import SUBJECTS, Subject
 
 
 class Figure(msgspec.Struct):
-    """One row: what was found, whether the target is met, how it was obtained."""
+    """One row: what was found, whether the target is met."""
 
-    row: str
+    wire: str
     figure: str
     holds: bool
+
+
+class Proof(msgspec.Struct):
+    """One promise: what it says, how it was tried, and what came out, for each wire format or for all at once."""
+
+    title: str
     how: str
+    run: Callable[[], Iterator[Figure]]
 
 
-def split_invariance(quick: bool) -> Figure:
+def split_invariance(subjects: Sequence[Subject], extent: proofs.Extent) -> Iterator[Figure]:
     """A1."""
-    found = proofs.split_invariance(quick)
-    target = 0 if quick else 500_000
-    return Figure(
-        "A1 the same bytes give the same events wherever they are cut",
-        f"{found.runs:,} runs over {found.bodies:,} bodies, {len(found.faults)} differences",
-        not found.faults and found.runs >= target,
-        f"every recorded chat stream and one made for each known oddity: byte by byte, {found.words}; adjacent text "
-        "merged, everything else equal. Target: 500,000 runs, 0 differences",
-    )
+    for subject in subjects:
+        found = proofs.split_invariance(subject, extent)
+        words = f"{found.runs:,} runs over {found.bodies:,} bodies, {len(found.faults)} differences"
+        yield Figure(subject.name, words, not found.faults)
 
 
-def mutation(count: int, folder: Path) -> Figure:
+def mutations(subjects: Sequence[Subject], count: int) -> Iterator[Figure]:
     """A2."""
-    results = proofs.mutations(count, folder)
-    runs = sum(result.runs for result in results)
-    faults = {path: words for result in results for path, words in result.faults.items()}
-    for path, words in faults.items():
-        print(f"FAULT {path}: {words}")
-    seeds = ", ".join(str(result.seed) for result in results)
-    slowest = max(result.slowest for result in results)
-    return Figure(
-        "A2 mutated streams",
-        f"{runs:,} bodies, {len(faults)} broken promises, the slowest {slowest * 1000:.1f} ms",
-        not faults and runs >= count and slowest < 0.05,
-        f"`bench.fuzz` with seeds {seeds}: bytes, lines and JSON values changed, odd answers made up; each whole and "
-        "cut, with and without tools and live arguments. Target: 0 broken promises, none over 50 ms",
-    )
+    seed = random.SystemRandom().randrange(2**31)
+    folder = Path(tempfile.mkdtemp(prefix="toolwire-fuzz-"))
+    wires = [subject.name for subject in subjects]
+    for result in fuzz_all(wires, seed, runs=count, seconds=None, folder=folder):
+        for path, words in result.faults.items():
+            print(f"FAULT {path}: {words}")
+        slowest = f"the slowest {result.slowest * 1000:.1f} ms"
+        yield Figure(
+            result.wire,
+            f"{result.runs:,} bodies, {len(result.faults)} broken promises, {slowest} (seed {seed})",
+            not result.faults and result.runs >= count and result.slowest < SLOWEST,
+        )
 
 
-def truncation(quick: bool) -> Figure:
+def truncation(subjects: Sequence[Subject], extent: proofs.Extent) -> Iterator[Figure]:
     """A3."""
-    found = proofs.truncation(quick)
-    return Figure(
-        "A3 streams that break off",
-        f"{found.runs:,} prefixes of {found.bodies:,} bodies, {len(found.faults)} wrong ends, 0 raised"
-        if not found.faults
-        else f"{found.runs:,} prefixes, {len(found.faults)} faults: {found.faults[0]}",
-        not found.faults,
-        f"{found.words}; a prefix without [DONE] or a finish_reason is an ERROR with 0 invocations, and none makes an "
-        "invocation that the whole body does not make",
-    )
+    for subject in subjects:
+        found = proofs.truncation(subject, extent)
+        words = f"{found.runs:,} prefixes of {found.bodies:,} bodies, {len(found.faults)} wrong ends"
+        yield Figure(subject.name, words, not found.faults)
 
 
-def endless() -> Figure:
+def endless() -> Iterator[Figure]:
     """A5."""
     met = proofs.endless_bodies()
     for one in met:
         print(one)
     line = met[0]
-    return Figure(
-        "A5 input without end",
+    yield Figure(
+        "all",
         f"{sum(one.holds for one in met)} of {len(met)} kinds end in a LimitExceeded within the bound and one read; "
-        f"100 MB without a line end: {line.memory / 1e6:.1f} MB of memory",
+        f"100 MB without a line end: {line.memory / 1e6:.1f} MB of memory, at most {line.memory_bound / 1e6:.1f}",
         all(one.holds for one in met),
-        "a line, an event, comments, arguments, calls, a name, an id without end, in 64 KiB reads; memory is the "
-        f"growth of a process of its own, at most {line.memory_bound / 1e6:.1f} MB",
     )
 
 
-def linear() -> Figure:
+def linear(subjects: Sequence[Subject]) -> Iterator[Figure]:
     """A6."""
-    growths, seconds = proofs.linear()
-    worst = max(max(growth.factors) for growth in growths)
-    sizes = "; ".join(f"{growth.name} up to {growth.sizes[-1] / 1e6:g} MB" for growth in growths)
-    return Figure(
-        "A6 time in proportion to the input",
-        f"t(2n)/t(n) at most {worst:.2f}; 1 MB of arguments in 4-character deltas: {seconds:.2f} s",
-        worst <= 2.2 and seconds < 3,
-        f"{sizes}; least of 3 runs each. Target: 2.2, and 3 s",
-    )
+    for subject in subjects:
+        growths = proofs.linear(subject)
+        worst = max(growths, key=lambda growth: max(growth.factors))
+        factor, paths = max(worst.factors), len(growths)
+        words = f"t(2n)/t(n) at most {factor:.2f} on {paths} paths ({worst.name})"
+        yield Figure(subject.name, words, factor <= 2.2)
 
 
-def framing() -> Figure:
+def framing() -> Iterator[Figure]:
     """A7."""
     cases, wrong = proofs.framing_cases()
-    return Figure(
-        "A7 the SSE standard on bytes",
-        f"{cases} cases, {len(wrong)} deviations",
-        cases >= 40 and not wrong,
-        "the table in tests/wire/sse_cases.py, whole and byte by byte. Target: 40 cases, 0 deviations",
-    )
+    yield Figure("all of SSE", f"{cases} cases, {len(wrong)} deviations", cases >= 40 and not wrong)
 
 
-def strict_json() -> Figure:
+def strict_json() -> Iterator[Figure]:
     """A8."""
     passed, failed, seconds = proofs.strict_json()
-    return Figure(
-        "A8 strict JSON for arguments",
-        f"{passed} tests passed, {failed} failed; 100,000 levels deep refused in {seconds * 1000:.2f} ms",
-        passed > 0 and not failed and seconds < 0.01,
-        "tests/stream/test_strict_json.py, and the time by the clock here. Target: all, 10 ms",
-    )
+    words = f"{passed} tests passed, {failed} failed; 100,000 levels deep refused in {seconds * 1000:.2f} ms"
+    yield Figure("all", words, passed > 0 and not failed and seconds < 0.01)
 
 
-def interleavings() -> Figure:
+def interleavings(subjects: Sequence[Subject]) -> Iterator[Figure]:
     """A11."""
-    found = proofs.interleavings()
-    return Figure(
-        "A11 parallel calls interleaved",
-        f"{found.runs:,} orders, {len(found.faults)} differences",
-        found.runs == 34_650 and not found.faults,
-        "all interleavings of 3 calls of 4 deltas each give the same 3 invocations",
-    )
+    for subject in subjects:
+        if subject.interleaved is not None:
+            found = proofs.interleavings(subject)
+            words = f"{found.runs:,} orders, {len(found.faults)} differences"
+            yield Figure(subject.name, words, found.runs == 34_650 and not found.faults)
 
 
-def recorded_calls() -> Figure:
+def recorded_calls(subjects: Sequence[Subject]) -> Iterator[Figure]:
     """Calls as the recording clients echoed them."""
-    found = agreement.with_clients()
-    return Figure(
-        "Calls that the recording clients sent back",
-        f"{found.equal} of {found.bodies} bodies equal",
-        found.equal == found.bodies > 0,
-        "expected_calls.jsonl: id, name and arguments of every call, in order",
-    )
+    for subject in subjects:
+        found = agreement.with_clients(subject)
+        yield Figure(subject.name, f"{found.equal} of {found.bodies} bodies equal", found.equal == found.bodies > 0)
 
 
-def index() -> Figure:
+def index(subjects: Sequence[Subject]) -> Iterator[Figure]:
     """The index of the recordings."""
-    found = agreement.with_index()
-    return Figure(
-        "The index of the recordings",
-        f"{found.equal:,} of {found.bodies:,} bodies equal{found.apart()}",
-        found.holds,
-        "calls, ids, names and their order, text length, finish reason; the index was made by another program",
-    )
+    for subject in subjects:
+        found = agreement.with_index(subject)
+        yield Figure(subject.name, found.words("index_faults.json"), found.holds)
 
 
-def sdk() -> Figure:
-    """The official SDK on the same bytes."""
-    found = agreement.with_sdk()
-    return Figure(
-        "The official SDK on the same bytes",
-        f"{found.equal:,} of {found.bodies:,} bodies that {agreement.SDK} reads are equal{found.apart()}; "
-        f"{found.refused} it cannot read, of which we read {found.read_here}",
-        found.holds,
-        "content, calls (id, name, argument text) and finish reason of the first choice, against its own accumulation",
+def sdk(subjects: Sequence[Subject]) -> Iterator[Figure]:
+    """The official SDKs on the same bytes."""
+    for subject in subjects:
+        found = agreement.with_sdk(subject)
+        rest = f"; {found.refused} that it cannot read or put together, of which we read {found.read_here}"
+        yield Figure(subject.name, found.words("sdk_faults.json") + rest, found.holds)
+
+
+def all_proofs(subjects: Sequence[Subject], extent: proofs.Extent) -> Iterator[Proof]:
+    """Every row of the table, in order."""
+    yield Proof(
+        "A1 the same bytes give the same events wherever they are cut",
+        "every recorded stream and one made for each known oddity: byte by byte, every cut in two up to "
+        f"{extent.cut_in_two:,} bytes, in three up to {extent.cut_in_three}, and {extent.random_cuts} random cuts of "
+        "each; adjacent text merged, everything else equal",
+        lambda: split_invariance(subjects, extent),
     )
+    yield Proof(
+        "A2 mutated streams",
+        "`bench.fuzz`: bytes, lines, events and JSON values changed, odd answers made up; each whole and cut, with and "
+        "without tools and live arguments, and sent back by the encoder. Target: 0 broken promises, none over 50 ms",
+        lambda: mutations(subjects, extent.mutations),
+    )
+    yield Proof(
+        "A3 streams that break off",
+        f"every prefix of bodies up to {extent.every_prefix:,} bytes, 50 of each larger one; a prefix without the "
+        "provider's own end is an ERROR with 0 invocations, and none makes an invocation that the whole does not make",
+        lambda: truncation(subjects, extent),
+    )
+    yield Proof(
+        "A5 input without end",
+        "lines, events, comments, arguments, calls, blocks, names, ids … without end; memory is the growth of a "
+        "process of its own",
+        endless,
+    )
+    yield Proof(
+        "A6 time in proportion to the input",
+        "arguments, text and reasoning in small pieces up to 2 MB, live arguments, one long line in 16-byte reads up "
+        "to 4 MB; least of 3 runs each. Target: 2.2",
+        lambda: linear(subjects),
+    )
+    yield Proof(
+        "A7 the SSE standard on bytes",
+        "the table in tests/wire/sse_cases.py, whole and byte by byte. Target: 40 cases, 0 deviations",
+        framing,
+    )
+    yield Proof(
+        "A8 strict JSON for arguments",
+        "tests/stream/test_strict_json.py, and the time by the clock here. Target: all, 10 ms",
+        strict_json,
+    )
+    yield Proof(
+        "A11 parallel calls interleaved",
+        "all interleavings of 3 calls of 4 deltas each give the same 3 invocations, where the format can mix calls",
+        lambda: interleavings(subjects),
+    )
+    if CORPUS.is_dir():
+        yield Proof(
+            "Calls that the recording clients sent back",
+            "expected_calls.jsonl: id, name and arguments of every call, in order",
+            lambda: recorded_calls(subjects),
+        )
+        yield Proof(
+            "The index of the recordings",
+            "calls, ids, names and their order, text length, reasoning, usage, finish reason; the index was made by "
+            "another program",
+            lambda: index(subjects),
+        )
+        yield Proof(
+            "The official SDKs on the same bytes",
+            "over loopback: text, calls (id, name, arguments), finish reason and output tokens of the first choice",
+            lambda: sdk(subjects),
+        )
 
 
 def main() -> int:
     """Obtain all figures, print and write them; 1 when one misses its target."""
     reader = argparse.ArgumentParser(prog="python -m bench.figures", description="The figures behind the claims.")
-    reader.add_argument("--quick", action="store_true", help="two minutes; nothing is written")
-    reader.add_argument("--mutations", type=int, help="bodies for A2 (default 100,000)")
+    reader.add_argument("--quick", action="store_true", help="a few minutes; nothing is written")
+    reader.add_argument("--wire", choices=SUBJECTS, help="one wire format alone; nothing is written")
+    reader.add_argument("--mutations", type=int, help="bodies of each format for A2 (default 100,000)")
+    reader.add_argument("--only", help="only rows whose title begins so; nothing is written")
     given = reader.parse_args()
-    quick = given.quick or not corpus_rows(core=True)
+    quick = given.quick or not CORPUS.is_dir()
     if quick and not given.quick:
         print("The recordings are not here: a quick run over the streams made for the purpose, and nothing is written.")
-    mutations = given.mutations or (5_000 if quick else 100_000)
-    folder = Path(tempfile.mkdtemp(prefix="toolwire-fuzz-"))
-    steps: list[Callable[[], Figure]] = [
-        lambda: split_invariance(quick),
-        lambda: mutation(mutations, folder),
-        lambda: truncation(quick),
-        *(endless, linear, framing, strict_json, interleavings),
-        *((recorded_calls, index, sdk) if corpus_rows(core=True) else ()),
-    ]
-    figures: list[Figure] = []
-    for step in steps:
+    subjects = [SUBJECTS[given.wire]] if given.wire else list(SUBJECTS.values())
+    rows: list[list[str]] = []
+    missed = False
+    extent = proofs.QUICK if quick else proofs.FULL
+    if given.mutations is not None:
+        extent = msgspec.structs.replace(extent, mutations=given.mutations)
+    for proof in all_proofs(subjects, extent):
+        if not proof.title.startswith(given.only or ""):
+            continue
         started = monotonic()
-        figures.append(step())
-        print(f"[{monotonic() - started:5.0f} s] {figures[-1].row}: {figures[-1].figure}", flush=True)
+        for number, one in enumerate(proof.run()):
+            title, how = ("", "") if number else (proof.title, proof.how)
+            rows.append([title, one.wire, one.figure, "met" if one.holds else "**MISSED**", how])
+            missed |= not one.holds
+            state = "" if one.holds else "MISSED "
+            print(f"[{monotonic() - started:5.0f} s] {state}{proof.title}, {one.wire}: {one.figure}", flush=True)
     parts = [
         "# Reliability",
         "Written by `make figures` (`python -m bench.figures`): every figure is the result of that run, which fails "
         f"when one misses its target. On {machine()}.",
-        table(
-            ["row", "figure", "target", "how it was obtained"],
-            [[one.row, one.figure, "met" if one.holds else "**MISSED**", one.how] for one in figures],
-        ),
+        table(["row", "wire", "figure", "target", "how it was obtained"], rows),
     ]
-    if quick:
+    if quick or given.wire or given.only:
         print("\n\n".join(parts))
     else:
         write_document("reliability.md", parts)
-    return 0 if all(one.holds for one in figures) else 1
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

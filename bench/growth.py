@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import process_time
 
 import jiter
@@ -10,7 +10,8 @@ import msgspec
 
 from toolwire import Stream
 
-from .payloads import argument_text, call_payloads, chunk, dump, padded, pieces, sse
+from .payloads import READ, argument_text, pieces
+from .wires import SUBJECTS, Subject
 
 MB = 1_000_000
 
@@ -20,6 +21,7 @@ Step = Callable[[], None]
 class Growth(msgspec.Struct):
     """Times of one path at growing sizes."""
 
+    wire: str
     name: str
     sizes: list[int]
     seconds: list[float]
@@ -30,21 +32,20 @@ class Growth(msgspec.Struct):
         return [after / before for before, after in zip(self.seconds, self.seconds[1:], strict=False)]
 
 
-def measure(name: str, sizes: Sequence[int], prepare: Callable[[int], Step], rounds: int = 3) -> Growth:
+def measure(wire: str, name: str, sizes: Sequence[int], steps: Sequence[Step], rounds: int = 3) -> Growth:
     """The least processor time of each size, the sizes taken in turn so that a slow moment hits all alike."""
-    steps = [prepare(size) for size in sizes]
     least = [float("inf")] * len(sizes)
     for _ in range(rounds):
         for number, step in enumerate(steps):
             started = process_time()
             step()
             least[number] = min(least[number], process_time() - started)
-    return Growth(name, list(sizes), least)
+    return Growth(wire, name, list(sizes), least)
 
 
-def read_all(reads: Iterable[bytes], *, live: bool = False) -> Stream:
+def read_all(wire: str, reads: Iterable[bytes], *, live: bool = False) -> Stream:
     """Feed a stream whose events nobody keeps; it must end properly."""
-    stream = Stream("openai-chat", live_arguments=live)
+    stream = Stream(wire, live_arguments=live)
     for data in reads:
         stream.feed(data)
     stream.close()
@@ -53,33 +54,29 @@ def read_all(reads: Iterable[bytes], *, live: bool = False) -> Stream:
     return stream
 
 
-def arguments(piece: int, *, live: bool = False) -> Callable[[int], Step]:
-    """One call whose arguments come `piece` characters at a time."""
+def reading(wire: str, body: bytes, *, calls: int, live: bool = False, read: int = READ) -> Step:
+    """Reads a body that makes so many calls."""
+    reads = pieces(body, read)
 
-    def prepare(size: int) -> Step:
-        reads = pieces(sse(call_payloads(argument_text(size), piece)), 16 * 1024)
+    def step() -> None:
+        if len(read_all(wire, reads, live=live).invocations) != calls:
+            raise AssertionError("the calls were not read")
 
-        def step() -> None:
-            if len(read_all(reads, live=live).invocations) != 1:
-                raise AssertionError("the call was not read")
-
-        return step
-
-    return prepare
+    return step
 
 
-def long_text(size: int) -> Step:
-    """Text of `size` characters, 16 in a delta."""
-    deltas = (padded(chunk({"content": f"{number:15} "}), number) for number in range(size // 16))
-    reads = pieces(sse([*deltas, padded(chunk({}, finish="stop"), 0)]), 16 * 1024)
-    return lambda: void(read_all(reads))
-
-
-def long_line(size: int) -> Step:
-    """One line of `size` bytes that arrives 16 bytes at a time."""
-    body = sse([dump(chunk({"content": "x" * size})), dump(chunk({}, finish="stop"))])
-    reads = pieces(body, 16)
-    return lambda: void(read_all(reads))
+def wire_growths(subject: Subject, sizes: Sequence[int]) -> Iterator[Growth]:
+    """Every path of one format: plain, its arguments live too, and one long line in tiny reads."""
+    wire = subject.name
+    for name, make in subject.growths.items():
+        calls = int("arguments" in name)
+        bodies = [make(size) for size in sizes]
+        for live in (False, True)[: 1 + calls]:
+            steps = [reading(wire, body, calls=calls, live=live) for body in bodies]
+            yield measure(wire, f"{name}{', live' * live}", sizes, steps)
+    tiny = [2 * size for size in sizes[-3:]]
+    steps = [reading(wire, subject.long_text(size), calls=0, read=16) for size in tiny]
+    yield measure(wire, "one piece of text in 16-byte reads", tiny, steps, rounds=2)
 
 
 def partial_parses(size: int) -> Step:
@@ -96,23 +93,13 @@ def partial_parses(size: int) -> Step:
     return step
 
 
-def void(_: object) -> None:
-    """For steps whose result nobody needs."""
-
-
 QUARTER_TO_TWO = [MB // 4, MB // 2, MB, 2 * MB]
 
 
 def all_growths() -> list[Growth]:
-    """The growth table of docs/performance.md."""
-    return [
-        measure("arguments, 16-character deltas", QUARTER_TO_TWO, arguments(16)),
-        measure("the same with live arguments", QUARTER_TO_TWO, arguments(16, live=True)),
-        measure("text, 16-character deltas", QUARTER_TO_TWO, long_text),
-        measure("one line in 16-byte reads", [MB, 2 * MB, 4 * MB, 8 * MB], long_line),
-        measure(
-            "for comparison: partial JSON parsed again at each delta",
-            [MB // 80, MB // 40, MB // 20, MB // 10],
-            partial_parses,
-        ),
-    ]
+    """The growth table of docs/performance.md; the last row is the usual pattern."""
+    made = [growth for subject in SUBJECTS.values() for growth in wire_growths(subject, QUARTER_TO_TWO)]
+    small = [MB // 80, MB // 40, MB // 20, MB // 10]
+    steps = [partial_parses(size) for size in small]
+    made.append(measure("", "for comparison: partial JSON parsed again at each delta", small, steps))
+    return made

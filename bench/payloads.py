@@ -1,10 +1,11 @@
-"""What is measured: chat streams made from the format, the same on every run, and the recordings where they are."""
+"""What streams are made of: framing, words, arguments, and the recordings where they are."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,8 @@ _SENTENCE = (
     "the weather in Paris is mild and a light wind comes from the west so take a coat , not an umbrella . "
     'naïve "quoted" café — 18 °C \n and then 東京 🦊'
 )
-_WORDS = _SENTENCE.split(" ")
-_CHUNK_SIZE = 253
-_PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-
-
-def sse(payloads: Iterable[str], *, done: bool = True, end: str = "\n\n") -> bytes:
-    """Payloads as a body of server-sent events."""
-    lines = [f"data: {payload}{end}" for payload in payloads]
-    if done:
-        lines.append(f"data: [DONE]{end}")
-    return "".join(lines).encode()
+WORDS = _SENTENCE.split(" ")
+_PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" * 9
 
 
 def dump(value: Any) -> str:
@@ -42,80 +34,68 @@ def dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def chunk(delta: dict[str, Any] | None, *, finish: str | None = None, usage: Any = None) -> dict[str, Any]:
-    """One chat chunk as OpenAI sends it; `delta` None leaves the list of choices empty."""
-    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
-    return {
-        "id": "chatcmpl-CX3Rb0wXmVrDfkUp9Zt7",
-        "object": "chat.completion.chunk",
-        "created": 1760000000,
-        "model": "gpt-4o-2024-08-06",
-        "choices": choices,
-        "usage": usage,
-    }
+def sse(payloads: Iterable[str], *, done: bool = True, end: str = "\n\n") -> bytes:
+    """Payloads as a body of server-sent events, with `[DONE]` or without."""
+    lines = [f"data: {payload}{end}" for payload in payloads]
+    if done:
+        lines.append(f"data: [DONE]{end}")
+    return "".join(lines).encode()
 
 
-def padded(value: dict[str, Any], number: int) -> str:
-    """The chunk with OpenAI's `obfuscation`, which brings short chunks to one size."""
-    room = _CHUNK_SIZE - len(dump({**value, "obfuscation": ""}).encode())
-    start = number * 7 % len(_PADDING)
-    return dump({**value, "obfuscation": (_PADDING * 9)[start : start + max(room, 3)]})
+def typed_sse(events: Iterable[dict[str, Any]], *, named: bool = True, padding: bool = False) -> bytes:
+    """Events whose `type` stands before them too, as Anthropic and the Responses API send them."""
+    made = []
+    for number, event in enumerate(events):
+        text = dump(event)
+        if padding:  # blanks before the last brace, which hide how long a piece is
+            text = f"{text[:-1]}{' ' * (number * 7 % 15)}}}"
+        made.append(f"event: {event['type']}\ndata: {text}\n\n" if named else f"data: {text}\n\n")
+    return "".join(made).encode()
 
 
-USAGE = {
-    "prompt_tokens": 1117,
-    "completion_tokens": 1046,
-    "total_tokens": 2163,
-    "prompt_tokens_details": {"cached_tokens": 1024, "audio_tokens": 0, "text_tokens": 93, "image_tokens": 0},
-    "completion_tokens_details": {
-        "reasoning_tokens": 64,
-        "audio_tokens": 0,
-        "accepted_prediction_tokens": 0,
-        "rejected_prediction_tokens": 0,
-    },
-    "cost_details": {"upstream_inference_cost": None, "input_cost": 0.0021, "output_cost": 0.0104},
-}
+def lines(values: Iterable[Any]) -> bytes:
+    """One JSON value a line."""
+    return "".join(f"{dump(value)}\n" for value in values).encode()
 
 
-def text_stream(events: int = 1000) -> bytes:
-    """A long answer in words."""
+def json_array(values: Iterable[Any], *, end: str = "\r\n") -> bytes:
+    """One JSON array over the whole body, set out as Google sets it out."""
+    made = [json.dumps(value, ensure_ascii=False, indent=2) for value in values]
+    return ("[" + f"\n,{end}".join(made) + "\n]").encode()
+
+
+def obfuscated(value: dict[str, Any], number: int, size: int) -> dict[str, Any]:
+    """The event with OpenAI's `obfuscation`, which brings short events to one size in bytes."""
+    room = size - len(dump({**value, "obfuscation": ""}).encode())
+    start = number * 7 % 62
+    return {**value, "obfuscation": _PADDING[start : start + max(room, 3)]}
+
+
+def some_words(count: int, words: int = 1) -> list[str]:
+    """Pieces of text, the same on every run."""
     choose = random.Random(1).choice
-    made = [padded(chunk({"role": "assistant", "content": "", "refusal": None}), 0)]
-    made += [padded(chunk({"content": choose(_WORDS) + " "}), number) for number in range(events)]
-    made.append(padded(chunk({}, finish="stop"), 3))
-    made.append(padded(chunk(None, usage=USAGE), 5))
-    return sse(made)
+    return ["".join(choose(WORDS) + " " for _ in range(words)) for _ in range(count)]
 
 
 def argument_text(size: int) -> str:
     """The JSON arguments of a call that writes a file, about `size` characters, with the usual share of escapes."""
+    return dump(argument_values(size))
+
+
+def argument_values(size: int) -> dict[str, Any]:
+    """The same, not yet written as JSON."""
     choose = random.Random(2).choice
     words: list[str] = []
     room = size - 60
     while room > 0:
-        words.append(choose(_WORDS) + choose(("\n", " ", " ", " ")))
+        words.append(choose(WORDS) + choose(("\n", " ", " ", " ")))
         room -= len(dump(words[-1])) - 2
-    return dump({"path": "notes/today.md", "overwrite": True, "content": "".join(words)})
+    return {"path": "notes/today.md", "overwrite": True, "content": "".join(words)}
 
 
-def call_payloads(arguments: str, piece: int, *, calls: int = 1) -> Iterator[str]:
-    """The chunks of an answer that makes `calls` calls with these arguments, `piece` characters in a delta."""
-    number = 0
-    for index in range(calls):
-        opened = {"index": index, "id": f"call_{index:024}", "type": "function"}
-        opened["function"] = {"name": "write_file", "arguments": ""}
-        yield padded(chunk({"role": "assistant", "content": None, "tool_calls": [opened]}), number)
-        for at in range(0, len(arguments), piece):
-            number += 1
-            delta = {"index": index, "function": {"arguments": arguments[at : at + piece]}}
-            yield padded(chunk({"tool_calls": [delta]}), number)
-    yield padded(chunk({}, finish="tool_calls"), number)
-    yield padded(chunk(None, usage=USAGE), number)
-
-
-def call_stream(events: int = 1000) -> bytes:
-    """Two parallel calls whose arguments come in small pieces."""
-    return sse(call_payloads(argument_text(events // 2 * 12), 12, calls=2))
+def split(text: str, size: int) -> list[str]:
+    """The text in pieces of one size."""
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def pieces(body: bytes, size: int) -> list[bytes]:
@@ -123,18 +103,45 @@ def pieces(body: bytes, size: int) -> list[bytes]:
     return [body[at : at + size] for at in range(0, len(body), size)]
 
 
-def event_data(body: bytes) -> list[bytes]:
+def payloads(body: bytes) -> list[bytes]:
     """The JSON payloads of a body, cut out by the plainest means: what a parser would be handed, at no cost."""
-    lines = (line[5:].strip() for line in body.splitlines() if line.startswith(b"data:"))
-    return [line for line in lines if line and line != b"[DONE]"]
+    if body.lstrip().startswith(b"["):
+        return _elements(body.decode().strip())
+    found = body.splitlines()
+    if not body.lstrip().startswith(b"{"):
+        found = [line[5:] for line in found if line.startswith(b"data:")]
+    return [line for line in map(bytes.strip, found) if line and line != b"[DONE]"]
 
 
-def corpus_rows(*, core: bool) -> list[Row]:
-    """The index rows of the recorded chat streams, the core set or all; none where the recordings are not here."""
+def _elements(array: str) -> list[bytes]:
+    """The elements as they stand, blanks and all."""
+    found: list[bytes] = []
+    decoder, at = json.JSONDecoder(), 1
+    while array[at : at + 1] not in ("]", ""):
+        if array[at] in ", \r\n":
+            at += 1
+            continue
+        _, end = decoder.raw_decode(array, at)
+        found.append(array[at:end].encode())
+        at = end
+    return found
+
+
+@cache
+def _index() -> list[Row]:
     if not CORPUS.is_dir():
         return []
-    rows: list[Row] = [msgspec.json.decode(line) for line in (CORPUS / "index.jsonl").read_bytes().splitlines()]
-    return [row for row in rows if row["shape"] == "chat" and (row["core"] or not core)]
+    return [msgspec.json.decode(line) for line in (CORPUS / "index.jsonl").read_bytes().splitlines()]
+
+
+def corpus_rows(shape: str, *, core: bool) -> list[Row]:
+    """The index rows of one shape, the core set or all; none where the recordings are not here."""
+    return [row for row in _index() if row["shape"] == shape and (row["core"] or not core) and _is_of(row, shape)]
+
+
+def _is_of(row: Row, shape: str) -> bool:
+    """One row is said to be Ollama's and is none: Ollama sends no events."""
+    return shape != "ollama" or row["kind"] == "ndjson"
 
 
 def corpus_body(row: Row) -> bytes:
@@ -142,7 +149,8 @@ def corpus_body(row: Row) -> bytes:
     return (CORPUS / "streams" / f"{row['case']}.{row['kind']}").read_bytes()
 
 
+@cache
 def expected_calls() -> dict[str, list[dict[str, Any]]]:
     """The calls that the recording clients echoed in their next request, by case."""
-    lines = (CORPUS / "expected_calls.jsonl").read_bytes().splitlines()
-    return {row["case"]: row["calls"] for row in map(msgspec.json.decode, lines)}
+    found = (CORPUS / "expected_calls.jsonl").read_bytes().splitlines()
+    return {row["case"]: row["calls"] for row in map(msgspec.json.decode, found)}

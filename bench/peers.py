@@ -1,61 +1,145 @@
-"""The official SDK driven over bytes in memory, without a network: for comparing speed and results."""
+"""The official SDKs driven over bytes in memory, without a network: what they cost for the same answers.
+
+The SDKs of OpenAI and Anthropic are given the reads as a response; those of Google and Ollama hide that step, so they
+get a transport that answers with them.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from typing import Any
 
+import anthropic
+import httpx
 import httpx2
 import msgspec
+import ollama
 import openai
+from anthropic.lib.streaming import MessageStream
+from anthropic.types import RawMessageStreamEvent
+from google import genai
 from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.lib.streaming.responses._responses import ResponseStreamState
 from openai.types.chat import ChatCompletionChunk
+from openai.types.responses import ResponseStreamEvent
 
-warnings.filterwarnings("ignore", message="Pydantic serializer warnings")  # the SDK's own, for unusual content
+warnings.filterwarnings("ignore", message="Pydantic serializer warnings")  # the SDKs' own, for unusual content
 
-SDK = f"openai {openai.__version__}"
+_URL = "http://127.0.0.1/v1"
+_REQUEST = httpx2.Request("POST", _URL)
+_OPENAI = openai.OpenAI(api_key="none", base_url=_URL)
+_ANTHROPIC = anthropic.Anthropic(api_key="none", base_url=_URL)
 
-_REQUEST = httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions")
-_CLIENT = openai.OpenAI(api_key="none", base_url="http://127.0.0.1/v1")
+Reads = Sequence[bytes]
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """An SDK: how it is called, and its ways to read an answer to the end."""
+
+    name: str
+    chunks: Callable[[Reads], object]
+    """Every chunk as the SDK gives it to its user."""
+    whole: Callable[[Reads], object] | None = None
+    """The same with its own accumulation, where it has one."""
 
 
 class _Pieces(httpx2.SyncByteStream):
-    def __init__(self, pieces: Sequence[bytes]) -> None:
+    def __init__(self, pieces: Reads) -> None:
         self._pieces = pieces
 
     def __iter__(self) -> Iterator[bytes]:
         yield from self._pieces
 
 
-class SdkAnswer(msgspec.Struct):
-    """The first choice of an answer, as the SDK put it together."""
+class _OldPieces(httpx.SyncByteStream):
+    def __init__(self, pieces: Reads) -> None:
+        self._pieces = pieces
 
-    text: str
-    calls: list[tuple[str, str, str]]
-    """Id, name and argument text of each call."""
-    finish: str | None
-
-
-def sdk_chunks(pieces: Sequence[bytes]) -> Iterator[ChatCompletionChunk]:
-    """The chunks that the SDK gives to its user for these reads."""
-    response = httpx2.Response(200, stream=_Pieces(pieces), request=_REQUEST)
-    yield from openai.Stream(cast_to=ChatCompletionChunk, response=response, client=_CLIENT)
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._pieces
 
 
-def sdk_read(pieces: Sequence[bytes]) -> int:
-    """Read a stream to its end; returns the number of chunks."""
-    return sum(1 for _ in sdk_chunks(pieces))
+class _Answering(httpx.BaseTransport):
+    """Answers every request with the reads it holds."""
+
+    def __init__(self) -> None:
+        self.reads: Reads = ()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, stream=_OldPieces(self.reads), request=request)
 
 
-def sdk_accumulate(pieces: Sequence[bytes]) -> SdkAnswer:
-    """Read a stream to its end with the SDK's own accumulation; raises whatever the SDK raises."""
+def _response(reads: Reads) -> httpx2.Response:
+    return httpx2.Response(200, stream=_Pieces(reads), request=_REQUEST)
+
+
+def _drain(items: Any) -> int:
+    return sum(1 for _ in items)
+
+
+def _chat(reads: Reads) -> Any:
+    return openai.Stream(cast_to=ChatCompletionChunk, response=_response(reads), client=_OPENAI)
+
+
+def _chat_whole(reads: Reads) -> object:
     state: ChatCompletionStreamState[None] = ChatCompletionStreamState()
-    for chunk in sdk_chunks(pieces):
+    for chunk in _chat(reads):
         state.handle_chunk(chunk)
-    choice = state.current_completion_snapshot.choices[0]
-    message: Any = choice.message
-    calls = [(call.id or "", call.function.name, call.function.arguments or "") for call in message.tool_calls or ()]
-    if message.function_call is not None:
-        calls.append(("", message.function_call.name, message.function_call.arguments or ""))
-    return SdkAnswer(message.content or "", calls, choice.finish_reason)
+    return state.current_completion_snapshot.choices[0]
+
+
+def _responses(reads: Reads) -> Any:
+    kind: Any = ResponseStreamEvent
+    return openai.Stream(cast_to=kind, response=_response(reads), client=_OPENAI)
+
+
+def _responses_whole(reads: Reads) -> object:
+    state: Any = ResponseStreamState(input_tools=openai.omit, text_format=openai.omit)
+    events: list[Any] = []
+    for event in _responses(reads):
+        events = state.handle_event(event)
+    return events[-1].response
+
+
+def _messages(reads: Reads) -> Any:
+    kind: Any = RawMessageStreamEvent
+    return anthropic.Stream(cast_to=kind, response=_response(reads), client=_ANTHROPIC)
+
+
+def _messages_whole(reads: Reads) -> object:
+    stream: Any = MessageStream(_messages(reads), output_format=anthropic.not_given)
+    return stream.get_final_message()
+
+
+_GEMINI_ANSWERS = _Answering()
+_GEMINI = genai.Client(
+    api_key="none",
+    vertexai=False,
+    http_options=genai.types.HttpOptions(base_url=_URL, client_args={"transport": _GEMINI_ANSWERS}),
+)
+_OLLAMA_ANSWERS = _Answering()
+_OLLAMA = ollama.Client(host=_URL, transport=_OLLAMA_ANSWERS)
+
+
+def _gemini(reads: Reads) -> int:
+    _GEMINI_ANSWERS.reads = reads
+    return _drain(_GEMINI.models.generate_content_stream(model="m", contents="x"))
+
+
+def _ollama(reads: Reads) -> int:
+    _OLLAMA_ANSWERS.reads = reads
+    return _drain(_OLLAMA.chat(model="m", messages=[{"role": "user", "content": "x"}], stream=True))
+
+
+_OPENAI_NAME = f"openai {openai.__version__}"
+
+PEERS: dict[str, Peer] = {
+    "openai-chat": Peer(_OPENAI_NAME, lambda reads: _drain(_chat(reads)), _chat_whole),
+    "openai-responses": Peer(_OPENAI_NAME, lambda reads: _drain(_responses(reads)), _responses_whole),
+    "anthropic": Peer(f"anthropic {anthropic.__version__}", lambda reads: _drain(_messages(reads)), _messages_whole),
+    "gemini": Peer(f"google-genai {genai.__version__}", _gemini),
+    "ollama": Peer(f"ollama {version('ollama')}", _ollama),
+}
+"""By wire format."""

@@ -1,4 +1,4 @@
-"""The heavy proofs: each tries one promise on every recorded stream, on all cores."""
+"""The heavy proofs: each tries one promise on every recorded stream of one wire format, on all cores."""
 
 from __future__ import annotations
 
@@ -24,39 +24,51 @@ from toolwire.wire.sse import SseDecoder
 
 from .bounds import endless_bodies as endless_bodies
 from .checks import Fault, check_stream, decode, random_cut, same_events
-from .fuzz import FuzzResult, fuzz
-from .growth import MB, Growth, arguments, long_line, long_text, measure
-from .payloads import ROOT, chunk, corpus_body, corpus_rows, dump, sse
-from .seeds import quirk_streams
+from .growth import MB, Growth, wire_growths
+from .payloads import ROOT
+from .wires import SUBJECTS, Subject
 
 JOBS = os.cpu_count() or 1
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """How far the proofs go; sizes are in bytes."""
+
+    cut_in_three: int = 300
+    cut_in_two: int = 2_000
+    random_cuts: int = 200
+    every_prefix: int = 2_500
+    mutations: int = 100_000
+
+
+FULL = Extent()
+QUICK = Extent(cut_in_three=100, cut_in_two=400, random_cuts=3, every_prefix=200, mutations=2_000)
 
 
 class Found(msgspec.Struct):
     """What a proof over many bodies found."""
 
-    words: str = ""
     bodies: int = 0
     runs: int = 0
     faults: list[str] = []
 
 
 Named = tuple[str, bytes]
-Proof = Callable[[Named], tuple[int, list[str]]]
+Proof = Callable[[str, Named], tuple[int, list[str]]]
 
 
-def bodies() -> list[Named]:
-    """Every recorded chat stream and every generated oddity; the largest first, so that all cores end together."""
-    made = [(str(row["case"]), corpus_body(row)) for row in corpus_rows(core=False)]
-    made += [(f"quirk {number}", body) for number, body in enumerate(quirk_streams())]
+def bodies(subject: Subject) -> list[Named]:
+    """Every recorded stream and every generated oddity; the largest first, so that all cores end together."""
+    made = [*subject.recordings(core=False)]
+    made += [(f"{subject.name} quirk {number}", body) for number, body in enumerate(subject.quirks())]
     return sorted(made, key=lambda named: -len(named[1]))
 
 
-def over_all(proof: Proof, words: str) -> Found:
-    """Run a proof over all bodies on all cores."""
-    found = Found(words)
+def over_all(subject: Subject, proof: Proof) -> Found:
+    """Run a proof over all bodies of a format on all cores."""
+    found = Found(faults=[])
     with ProcessPoolExecutor(JOBS) as pool:
-        for runs, faults in pool.map(proof, bodies(), chunksize=4):
+        for runs, faults in pool.map(partial(proof, subject.name), bodies(subject), chunksize=4):
             found.bodies += 1
             found.runs += runs
             found.faults += faults
@@ -68,100 +80,88 @@ def over_all(proof: Proof, words: str) -> Found:
 # A1
 
 
-def split_invariance(quick: bool) -> Found:
+def split_invariance(subject: Subject, extent: Extent) -> Found:
     """All ways to cut small bodies in two and three, byte by byte and at random for all."""
-    three, two, often = (150, 800, 20) if quick else (300, 8_000, 1_000)
-    words = f"every cut in two up to {two:,} bytes, in three up to {three}, and {often:,} random cuts of each"
-    return over_all(partial(_splits, three=three, two=two, often=often), words)
+    return over_all(subject, partial(_splits, extent=extent))
 
 
-def _splits(named: Named, *, three: int, two: int, often: int) -> tuple[int, list[str]]:
+def _splits(wire: str, named: Named, *, extent: Extent) -> tuple[int, list[str]]:
     name, body = named
     rng = random.Random(name)
-    whole = {live: decode([body], live=live) for live in (False, True)}
+    whole = {live: decode(wire, [body], live=live) for live in (False, True)}
     runs = 0
     faults: list[str] = []
-    for pieces in _ways_to_cut(body, rng, three, two, often):
+    for pieces in _ways_to_cut(body, rng, extent):
         live = bool(runs % 2)
         runs += 1
-        events, stream = decode(pieces, live=live)
+        events, stream = decode(wire, pieces, live=live)
         expected, first = whole[live]
-        if not same_events(events, expected) or stream.invocations != first.invocations:
+        if not same_events(events, expected) or stream.message != first.message:
             faults.append(f"{name}: other events for {[len(piece) for piece in pieces[:20]]}")
             break
     return runs, faults
 
 
-def _ways_to_cut(body: bytes, rng: random.Random, three: int, two: int, often: int) -> Iterator[list[bytes]]:
+def _ways_to_cut(body: bytes, rng: random.Random, extent: Extent) -> Iterator[list[bytes]]:
     yield [body[at : at + 1] for at in range(len(body))]
-    if len(body) <= two:
+    if len(body) <= extent.cut_in_two:
         for at in range(1, len(body)):
             yield [body[:at], body[at:]]
-    if len(body) <= three:
+    if len(body) <= extent.cut_in_three:
         for one, other in combinations(range(1, len(body)), 2):
             yield [body[:one], body[one:other], body[other:]]
-    for _ in range(often):
+    for _ in range(extent.random_cuts):
         yield random_cut(body, rng, bytewise=0.0)
-
-
-# A2
-
-
-def mutations(count: int, folder: Path) -> list[FuzzResult]:
-    """The fuzzer on all cores, each with a seed of its own."""
-    share = -(-count // JOBS)
-    first = random.SystemRandom().randrange(2**31)
-    with ProcessPoolExecutor(JOBS) as pool:
-        waiting = [pool.submit(fuzz, first + job, runs=share, folder=folder) for job in range(JOBS)]
-        return [result.result() for result in waiting]
 
 
 # A3
 
 
-def truncation(quick: bool) -> Found:
+def truncation(subject: Subject, extent: Extent) -> Found:
     """Every prefix of small bodies and 50 of each larger one."""
-    most = 400 if quick else 4_000
-    return over_all(
-        partial(_truncated, most=most), f"every prefix of bodies up to {most:,} bytes, 50 of each larger one"
-    )
+    return over_all(subject, partial(_truncated, most=extent.every_prefix))
 
 
-def proper_end(body: bytes) -> int:
-    """How long a prefix must be to hold [DONE] or a finish_reason of the first choice, read by the plainest means."""
+def proper_end(subject: Subject, body: bytes) -> int:
+    """How long a prefix must be to hold the provider's own end of the answer, read by the plainest means."""
+    if body.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        return _end_of_array(subject, body)
     at = 0
     events = False
     for line in re.split(rb"(?<=\n)|(?<=\r)", body):
         text = line.removeprefix(b"\xef\xbb\xbf").strip()
-        if text.startswith(b"data:"):
+        if text.startswith(b"data:") or subject.suffix == "ndjson":
             events = True
-            payload = text[5:].strip()
-            if payload == b"[DONE]" or _finishes(payload):
+            if subject.is_end(text.removeprefix(b"data:").strip()):
                 return at + len(line.rstrip())
         at += len(line)
     return len(body) + 1 if events else len(body.rstrip())
 
 
-def _finishes(payload: bytes) -> bool:
+def _end_of_array(subject: Subject, body: bytes) -> int:
+    """The whole array: only its bracket says that no element follows."""
     try:
-        value = json.loads(payload)
-        return any(choice.get("finish_reason") and not choice.get("index") for choice in value["choices"])
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return False
+        text = body.decode("utf-8-sig")
+        value, end = json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip()))
+    except ValueError:
+        return len(body) + 1
+    if isinstance(value, list) and any(subject.is_end(json.dumps(one).encode()) for one in value):
+        return len(body) - len(text[end:].encode())
+    return len(body) + 1
 
 
-def _truncated(named: Named, *, most: int) -> tuple[int, list[str]]:
+def _truncated(wire: str, named: Named, *, most: int) -> tuple[int, list[str]]:
     name, body = named
-    end = proper_end(body)
-    whole = [(one.tool_name, one.arguments) for one in decode([body])[1].invocations]
+    end = proper_end(SUBJECTS[wire], body)
+    whole = [(one.tool_name, one.arguments) for one in decode(wire, [body])[1].invocations]
     places: Sequence[int] = range(len(body))
     if len(body) > most:
         rng = random.Random(name)
-        places = sorted({*(rng.randrange(len(body)) for _ in range(48)), end - 1, len(body) - 1})
+        places = sorted({*(rng.randrange(len(body)) for _ in range(48)), min(end, len(body)) - 1, len(body) - 1})
     faults: list[str] = []
     for place in places:
         try:
-            events, stream = decode([body[:place]], live=bool(place % 2))
+            events, stream = decode(wire, [body[:place]], live=bool(place % 2))
             check_stream(events, stream)
             if place < end and (stream.complete or stream.invocations):
                 raise Fault("complete, without its proper end")
@@ -175,15 +175,9 @@ def _truncated(named: Named, *, most: int) -> tuple[int, list[str]]:
 # A6
 
 
-def linear() -> tuple[list[Growth], float]:
-    """The growth of every path, and the seconds for 1 MB of arguments in 4-character deltas."""
-    growths = [
-        measure("one line in 16-byte reads", [4 * MB, 8 * MB, 16 * MB], long_line),
-        measure("arguments in 16-character deltas", [MB, 2 * MB, 4 * MB], arguments(16)),
-        measure("live arguments in 16-character deltas", [MB, 2 * MB, 4 * MB], arguments(16, live=True)),
-        measure("text in 16-character deltas", [MB, 2 * MB, 4 * MB], long_text),
-    ]
-    return growths, measure("", [MB], arguments(4)).seconds[0]
+def linear(subject: Subject) -> list[Growth]:
+    """The growth of every path."""
+    return list(wire_growths(subject, [MB // 2, MB, 2 * MB]))
 
 
 # A7, A8
@@ -231,34 +225,27 @@ def _module(path: Path) -> Any:
 
 # A11
 
+_CALLS = [
+    ("call_0", "get_weather", '{"city":"Paris","days":[1,2]}'),
+    ("call_1", "write_file", '{"path":"a.md","content":"é\\n"}'),
+    ("call_2", "get_time", '{"zone":"Europe/Paris"}'),
+]
 
-def interleavings() -> Found:
+
+def interleavings(subject: Subject) -> Found:
     """Three calls of four deltas each, in every order that keeps each call's own."""
-    names = ["get_weather", "write_file", "get_time"]
-    texts = ['{"city":"Paris","days":[1,2]}', '{"path":"a.md","content":"é\\n"}', '{"zone":"Europe/Paris"}']
-    calls = [_four(number, names[number], texts[number]) for number in range(3)]
-    deltas = [[dump(chunk({"tool_calls": [part]})) for part in call] for call in calls]
-    expected = [(f"call_{number}", names[number], json.loads(texts[number])) for number in range(3)]
-    last = dump(chunk({}, finish="tool_calls"))
-    found = Found("", 1)
+    found = Found(1, faults=[])
+    if subject.interleaved is None:
+        return found
+    expected = [(call_id, name, json.loads(text)) for call_id, name, text in _CALLS]
     for order in _orders((4, 4, 4)):
-        sent = [0, 0, 0]
-        payloads = []
-        for number in order:
-            payloads.append(deltas[number][sent[number]])
-            sent[number] += 1
-        stream = decode([sse([*payloads, last])])[1]
+        stream = decode(subject.name, [subject.interleaved(_CALLS, order)])[1]
         found.runs += 1
-        if [(one.id, one.tool_name, one.arguments) for one in stream.invocations] != expected:
+        made = [(one.id, one.tool_name, one.arguments) for one in stream.invocations]
+        begun = [expected[number] for number in dict.fromkeys(order)]
+        if made != (begun if subject.numbers_blocks else expected):
             found.faults.append("".join(map(str, order)))
     return found
-
-
-def _four(number: int, name: str, text: str) -> list[dict[str, Any]]:
-    third = len(text) // 3
-    first = {"index": number, "id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": ""}}
-    parts = (text[:third], text[third : 2 * third], text[2 * third :])
-    return [first, *({"index": number, "function": {"arguments": part}} for part in parts)]
 
 
 def _orders(left: tuple[int, ...]) -> Iterator[list[int]]:

@@ -1,11 +1,14 @@
-"""How fast bytes become events, against the plain JSON parse of the same payloads and against the official SDK.
+"""How fast bytes become events, against the plain JSON parse of the same payloads and against the official SDKs.
+
+    python -m bench.speed [--wire W] [--no-peers]
 
 All contenders run in turn, round by round, in one process on the same bytes; each is given its least time. The
-result is printed and written to docs/performance.md.
+result is printed; that of a whole run is written to docs/performance.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -16,13 +19,14 @@ import orjson
 
 from toolwire import Stream
 
-from .growth import MB, Growth, all_growths
-from .payloads import PACKET, READ, call_stream, corpus_body, corpus_rows, event_data, pieces, text_stream
-from .peers import SDK, sdk_accumulate, sdk_read
+from .growth import MB, QUARTER_TO_TWO, Growth, all_growths, wire_growths
+from .payloads import PACKET, READ, payloads, pieces
+from .peers import PEERS, Peer
 from .report import machine, table, write_document
+from .wires import SUBJECTS, Subject
 
 ROUNDS = 15
-PEER_ROUNDS = 4
+PEER_ROUNDS = 3
 TARGET = 3.0
 GROWTH_TARGET = 2.2
 
@@ -30,15 +34,15 @@ GROWTH_TARGET = 2.2
 SPEED_WORDS = f"""
 The floor is the cheapest thing that any decoder must do: one fast JSON parse of each payload, already cut out of the
 stream, the result thrown away. Toolwire's figure holds all of its work: framing, UTF-8, bounds, chunks, tool calls,
-segments, events, invocations. The SDK's figure is its own stream class over the same reads in memory, without a
-network; the second row adds its own accumulation.
+segments, events, invocations. The SDK's figure is its own client over the same reads in memory, without a network;
+where it has an accumulation of its own, the next row adds that.
 
 All contenders run in turn in one process on one answer, {ROUNDS} rounds (the SDK {PEER_ROUNDS}), once to get warm and
 once by the clock, with the garbage collector on, then on the next answer; the figure is the sum of the least processor
-times, as a multiple of the floor, then in microseconds per event. Text and tool calls are generated (253-byte chunks
-with OpenAI's padding); the recordings are real answers of many services: all of the core set that every contender can
-read to the end, most of them short. The target, at most 3 × the floor, is for reads of 16 KiB; smaller reads are shown
-too.
+times, as a multiple of the floor, then in microseconds per event. Text, tool calls and reasoning are generated as the
+provider sends them (its padding, its line ends, its ids); the recordings are real answers of many services: all of the
+core set that every contender can read to the end, most of them short. The target, at most 3 × the floor, is for reads
+of 16 KiB; smaller reads are shown too.
 """
 
 GROWTH_WORDS = """
@@ -57,6 +61,7 @@ class Input(msgspec.Struct):
 class Timing(msgspec.Struct):
     """One input: the number of events, and the least microseconds per event of each contender."""
 
+    wire: str
     name: str
     events: int
     size: int
@@ -72,73 +77,75 @@ OURS = "toolwire, 16 KiB reads"
 OURS_PACKETS = "toolwire, 1,400-byte reads"
 OURS_LIVE = "toolwire, 16 KiB reads, live arguments"
 STDLIB = "`json.loads` of each payload"
-PEER = f"{SDK}: chunks"
-PEER_WHOLE = f"{SDK}: chunks, accumulated"
-CONTENDERS = [FLOOR, STDLIB, OURS, OURS_PACKETS, OURS_LIVE, PEER, PEER_WHOLE]
 
 
-def parse_all(loads: Callable[[bytes], object], payloads: Sequence[bytes]) -> None:
+def parse_all(loads: Callable[[bytes], object], given: Sequence[bytes]) -> None:
     """Only the JSON: no framing, no events, nothing kept."""
-    for payload in payloads:
+    for payload in given:
         loads(payload)
 
 
-def stream_all(reads: Sequence[bytes], *, live: bool = False) -> None:
-    """Bytes to events, which are dropped as a consumer drops them."""
-    stream = Stream("openai-chat", live_arguments=live)
+def stream_all(wire: str, reads: Sequence[bytes], *, live: bool = False) -> bool:
+    """Bytes to events, which are dropped as a consumer drops them; returns whether the answer was complete."""
+    stream = Stream(wire, live_arguments=live)
     for data in reads:
         stream.feed(data)
-    stream.close()
-
-
-def is_plain(body: bytes) -> bool:
-    """Whether every contender can read this body to its end, so that all do the same work."""
-    try:
-        parse_all(orjson.loads, event_data(body))
-        sdk_accumulate([body])
-    except Exception:
-        return False
-    stream = Stream("openai-chat")
-    stream.feed(body)
     stream.close()
     return stream.complete
 
 
-def inputs() -> list[Input]:
+def is_plain(wire: str, body: bytes, peer: Peer | None) -> bool:
+    """Whether every contender can read this body to its end, so that all do the same work."""
+    try:
+        parse_all(orjson.loads, payloads(body))
+        if peer is not None:
+            (peer.whole or peer.chunks)([body])
+    except Exception:
+        return False
+    return stream_all(wire, [body])
+
+
+def inputs(subject: Subject, peer: Peer | None) -> list[Input]:
     """The generated streams, and the recordings that every contender can read."""
-    made = [Input("text", [text_stream()]), Input("tool calls", [call_stream()])]
-    recorded = [body for body in map(corpus_body, corpus_rows(core=True)) if is_plain(body)]
+    made = [Input(name, [sample()]) for name, sample in subject.samples.items()]
+    recorded = [body for _, body in subject.recordings(core=True) if is_plain(subject.name, body, peer)]
     if recorded:
         made.append(Input(f"{len(recorded)} recordings", recorded))
     return made
 
 
-def time_input(given: Input) -> Timing:
+def time_input(wire: str, given: Input, peer: Peer | None) -> Timing:
     """Each body by itself: all contenders in turn, `ROUNDS` times, the least time of each; then the sum over bodies."""
-    total = dict.fromkeys(CONTENDERS, 0.0)
+    if peer is not None and not is_plain(wire, given.bodies[0], peer):
+        peer = None  # the SDK does not ask for this form of the answer
+    total: dict[str, float] = {}
     events = 0
     for body in given.bodies:
-        payloads = event_data(body)
-        events += len(payloads)
-        for name, seconds in least_times(payloads, pieces(body, READ), pieces(body, PACKET)).items():
-            total[name] += seconds
+        parts = payloads(body)
+        events += len(parts)
+        for name, seconds in least_times(wire, parts, pieces(body, READ), pieces(body, PACKET), peer).items():
+            total[name] = total.get(name, 0.0) + seconds
     size = sum(map(len, given.bodies))
-    return Timing(given.name, events, size, {name: 1e6 * seconds / events for name, seconds in total.items()})
+    return Timing(wire, given.name, events, size, {name: 1e6 * seconds / events for name, seconds in total.items()})
 
 
-def least_times(payloads: Sequence[bytes], reads: Sequence[bytes], packets: Sequence[bytes]) -> dict[str, float]:
+def least_times(
+    wire: str, parts: Sequence[bytes], reads: Sequence[bytes], packets: Sequence[bytes], peer: Peer | None
+) -> dict[str, float]:
     """The least processor time of each contender for one body."""
     light: dict[str, Callable[[], object]] = {
-        FLOOR: lambda: parse_all(orjson.loads, payloads),
-        STDLIB: lambda: parse_all(json.loads, payloads),
-        OURS: lambda: stream_all(reads),
-        OURS_PACKETS: lambda: stream_all(packets),
-        OURS_LIVE: lambda: stream_all(reads, live=True),
+        FLOOR: lambda: parse_all(orjson.loads, parts),
+        STDLIB: lambda: parse_all(json.loads, parts),
+        OURS: lambda: stream_all(wire, reads),
+        OURS_PACKETS: lambda: stream_all(wire, packets),
+        OURS_LIVE: lambda: stream_all(wire, reads, live=True),
     }
-    heavy: dict[str, Callable[[], object]] = {
-        PEER: lambda: sdk_read(reads),
-        PEER_WHOLE: lambda: sdk_accumulate(reads),
-    }
+    heavy: dict[str, Callable[[], object]] = {}
+    if peer is not None:
+        chunks, whole = peer.chunks, peer.whole
+        heavy[f"{peer.name}: chunks"] = lambda: chunks(reads)
+        if whole is not None:
+            heavy[f"{peer.name}: chunks, accumulated"] = lambda: whole(reads)
     # Apart, because the heavy ones leave the processor's caches full of their own code.
     return in_turn(light, ROUNDS) | in_turn(heavy, PEER_ROUNDS)
 
@@ -158,17 +165,22 @@ def in_turn(work: dict[str, Callable[[], object]], rounds: int) -> dict[str, flo
 def speed_table(timings: Sequence[Timing]) -> str:
     """Ratios first, microseconds per event in brackets."""
     head = ["", *(f"{timing.name} ({timing.events:,} events, {timing.size // 1000:,} kB)" for timing in timings)]
-    rows = [
-        [name, *(f"**{timing.ratio(name):.2f} ×** ({timing.per_event[name]:.2f} µs)" for timing in timings)]
-        for name in CONTENDERS
-    ]
+    names = max((timing.per_event for timing in timings), key=len)
+    rows = [[name, *(_cell(timing, name) for timing in timings)] for name in names]
     return table(head, rows)
+
+
+def _cell(timing: Timing, name: str) -> str:
+    if name not in timing.per_event:
+        return "cannot read it"
+    return f"**{timing.ratio(name):.2f} ×** ({timing.per_event[name]:.2f} µs)"
 
 
 def growth_table(growths: Sequence[Growth]) -> str:
     """t(2n)/t(n) for each doubling, and the time of the largest."""
     rows = [
         [
+            growth.wire,
             growth.name,
             " → ".join(f"{size / MB:g}" for size in growth.sizes) + " MB",
             ", ".join(f"{factor:.2f}" for factor in growth.factors),
@@ -176,46 +188,62 @@ def growth_table(growths: Sequence[Growth]) -> str:
         ]
         for growth in growths
     ]
-    return table(["", "sizes", "t(2n)/t(n)", "the largest"], rows)
+    return table(["", "", "sizes", "t(2n)/t(n)", "the largest"], rows)
 
 
 def verdicts(timings: Sequence[Timing], growths: Sequence[Growth]) -> list[tuple[str, bool]]:
     """Every target with whether it holds."""
     made = [
         (
-            f"{timing.name}, 16 KiB reads: {timing.ratio(OURS):.2f} × the floor, target at most {TARGET:g} ×",
+            f"{timing.wire}, {timing.name}, 16 KiB reads: {timing.ratio(OURS):.2f} × the floor, "
+            f"target at most {TARGET:g} ×",
             timing.ratio(OURS) <= TARGET,
         )
         for timing in timings
     ]
-    for growth in growths[:-1]:
+    for growth in growths:
         worst = max(growth.factors)
-        made.append(
-            (f"{growth.name}: t(2n)/t(n) at most {worst:.2f}, target {GROWTH_TARGET:g}", worst <= GROWTH_TARGET)
-        )
+        words = f"{growth.wire}, {growth.name}: t(2n)/t(n) at most {worst:.2f}, target {GROWTH_TARGET:g}"
+        made.append((words, worst <= GROWTH_TARGET))
     return made
+
+
+def time_wire(subject: Subject, *, peers: bool) -> list[Timing]:
+    """All inputs of one format."""
+    peer = PEERS[subject.name] if peers else None
+    return [time_input(subject.name, given, peer) for given in inputs(subject, peer)]
 
 
 def main() -> int:
     """Measure, print, write; 1 when a target is missed."""
-    timings = [time_input(given) for given in inputs()]
-    growths = all_growths()
-    results = verdicts(timings, growths)
-    write_document(
-        "performance.md",
-        [
-            "# Performance",
-            f"Written by `make bench` (`python -m bench.speed`); run it to repeat every number. On {machine()}.",
-            "## Bytes to events",
-            SPEED_WORDS,
-            speed_table(timings),
-            "## Growth",
-            GROWTH_WORDS,
-            growth_table(growths),
-            "## Targets",
-            "\n".join(f"- {'holds' if holds else 'MISSED'}: {words}" for words, holds in results),
-        ],
-    )
+    reader = argparse.ArgumentParser(prog="python -m bench.speed", description="Speed against the floor and the SDKs.")
+    reader.add_argument("--wire", choices=SUBJECTS, help="one wire format alone; nothing is written")
+    reader.add_argument("--no-peers", action="store_true", help="without the SDKs; nothing is written")
+    reader.add_argument("--no-growth", action="store_true", help="without the growth table; nothing is written")
+    given = reader.parse_args()
+    parts = [
+        "# Performance",
+        f"Written by `make bench` (`python -m bench.speed`); run it to repeat every number. On {machine()}.",
+        "## Bytes to events",
+        SPEED_WORDS,
+    ]
+    timings: list[Timing] = []
+    for wire, subject in SUBJECTS.items():
+        if given.wire in (None, wire):
+            found = time_wire(subject, peers=not given.no_peers)
+            timings += found
+            parts += [f"### {wire}", speed_table(found)]
+            print(f"{parts[-2]}\n\n{parts[-1]}\n", flush=True)
+    growths: list[Growth] = []
+    if not given.no_growth:
+        growths = list(wire_growths(SUBJECTS[given.wire], QUARTER_TO_TWO)) if given.wire else all_growths()
+        parts += ["## Growth", GROWTH_WORDS, growth_table(growths)]
+    results = verdicts(timings, [growth for growth in growths if growth.wire])
+    parts += ["## Targets", "\n".join(f"- {'holds' if holds else 'MISSED'}: {words}" for words, holds in results)]
+    if given.wire or given.no_peers or given.no_growth:
+        print("\n\n".join(parts[4 if given.no_growth else -4 :]))
+    else:
+        write_document("performance.md", parts)
     return 0 if all(holds for _, holds in results) else 1
 
 

@@ -30,9 +30,18 @@ STRING = {"type": "STRING"}
 CASES: list[tuple[Any, dict[str, Any]]] = [
     ({}, {}),
     ({"type": "string", "title": "T", "description": "D"}, {"type": "STRING", "title": "T", "description": "D"}),
-    ({"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^a"}, STRING | {"minLength": 1, "maxLength": 5, "pattern": "^a"}),
-    ({"type": "integer", "minimum": 0, "maximum": 9, "default": 3}, {"type": "INTEGER", "minimum": 0, "maximum": 9, "default": 3}),
-    ({"type": "array", "items": A, "minItems": 1, "maxItems": 2}, {"type": "ARRAY", "items": STRING, "minItems": 1, "maxItems": 2}),
+    (
+        {"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^a"},
+        STRING | {"minLength": 1, "maxLength": 5, "pattern": "^a"},
+    ),
+    (
+        {"type": "integer", "minimum": 0, "maximum": 9, "default": 3},
+        {"type": "INTEGER", "minimum": 0, "maximum": 9, "default": 3},
+    ),
+    (
+        {"type": "array", "items": A, "minItems": 1, "maxItems": 2},
+        {"type": "ARRAY", "items": STRING, "minItems": 1, "maxItems": 2},
+    ),
     ({"type": "array"}, {"type": "ARRAY", "items": {}}),
     (
         {"type": "object", "properties": {"a": A, "b": True}, "required": ["a"]},
@@ -43,9 +52,15 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     ({"items": A}, {"type": "ARRAY", "items": STRING}),
     ({"type": ["string", "null"]}, {"type": "STRING", "nullable": True}),
     ({"type": ["null"]}, {"type": "NULL"}),
-    ({"anyOf": [A, {"type": "null"}], "description": "D", "default": None}, {"type": "STRING", "description": "D", "nullable": True, "default": None}),
+    (
+        {"anyOf": [A, {"type": "null"}], "description": "D", "default": None},
+        {"type": "STRING", "description": "D", "nullable": True, "default": None},
+    ),
     ({"oneOf": [{"type": "null"}, {"$ref": "#/$defs/a"}], "$defs": {"a": A}}, {"type": "STRING", "nullable": True}),
-    ({"type": ["string", "integer"], "minLength": 2, "minimum": 3}, {"anyOf": [STRING | {"minLength": 2}, {"type": "INTEGER", "minimum": 3}]}),
+    (
+        {"type": ["string", "integer"], "minLength": 2, "minimum": 3},
+        {"anyOf": [STRING | {"minLength": 2}, {"type": "INTEGER", "minimum": 3}]},
+    ),
     (
         {"type": ["string", "integer", "null"], "description": "D"},
         {"anyOf": [{"type": "STRING", "description": "D", "nullable": True}, {"type": "INTEGER", "nullable": True}]},
@@ -76,32 +91,62 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     ({"type": "string", "format": "date-time"}, {"type": "STRING", "format": "date-time"}),
     ({"type": "string", "format": "email", "description": "D"}, said('D format: "email".', type="STRING")),
     ({"type": "integer", "format": "int64"}, {"type": "INTEGER", "format": "int64"}),
-    ({"type": "number", "exclusiveMinimum": 0, "multipleOf": 2}, said("Greater than 0. A multiple of 2.", type="NUMBER")),
-    ({"type": "object", "properties": {"a": A}, "additionalProperties": False}, said("No other names.", type="OBJECT", properties={"a": STRING})),
+    (
+        {"type": "number", "exclusiveMinimum": 0, "multipleOf": 2},
+        said("Greater than 0. A multiple of 2.", type="NUMBER"),
+    ),
+    (
+        {"type": "object", "properties": {"a": A}, "additionalProperties": False},
+        said("No other names.", type="OBJECT", properties={"a": STRING}),
+    ),
     ({"type": "object", "additionalProperties": A}, said('Other names hold: {"type":"string"}.', type="OBJECT")),
     ({"type": "object", "additionalProperties": True}, {"type": "OBJECT"}),
-    ({"type": "object", "properties": {"a": A}, "required": ["a", "b", 5]}, said('Also required: "b", 5.', type="OBJECT", properties={"a": STRING}, required=["a"])),
-    ({"type": "array", "prefixItems": [A], "items": False}, said('Items, in this order: [{"type":"string"}]. No more items.', type="ARRAY", items={})),
+    (
+        {"type": "object", "properties": {"a": A}, "required": ["a", "b", 5]},
+        said('Also required: "b", 5.', type="OBJECT", properties={"a": STRING}, required=["a"]),
+    ),
+    (
+        {"type": "array", "prefixItems": [A], "items": False},
+        said('Items, in this order: [{"type":"string"}]. No more items.', type="ARRAY", items={}),
+    ),
     ({"type": "string", "not": {"const": "a"}, "if": {}}, said('Must not fit: {"const":"a"}. if: {}.', type="STRING")),
     ({"type": "string", "minLength": "x"}, said('minLength: "x".', type="STRING")),
-    ({"type": "string", "$comment": "c", "$schema": "s", "deprecated": True, "uniqueItems": False}, said("Deprecated.", type="STRING")),
-    ({"allOf": [{"$ref": "#/$defs/a"}], "description": "D", "$defs": {"a": A | {"description": "own"}}}, said("D own", type="STRING")),
     (
-        {"allOf": [{"type": "object", "properties": {"a": A}, "required": ["a"]}, {"properties": {"b": A}, "required": ["b"]}, True]},
+        {"type": "string", "$comment": "c", "$schema": "s", "deprecated": True, "uniqueItems": False},
+        said("Deprecated.", type="STRING"),
+    ),
+    (
+        {"allOf": [{"$ref": "#/$defs/a"}], "description": "D", "$defs": {"a": A | {"description": "own"}}},
+        said("D own", type="STRING"),
+    ),
+    (
+        {
+            "allOf": [
+                {"type": "object", "properties": {"a": A}, "required": ["a"]},
+                {"properties": {"b": A}, "required": ["b"]},
+                True,
+            ]
+        },
         {"type": "OBJECT", "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
     ),
     ({"type": "string", "allOf": [{"type": "integer"}]}, said('Must also fit: {"type":"integer"}.', type="STRING")),
     ({"$ref": "#/$defs/a/b~1c", "$defs": {"a": {"b/c": A}}}, STRING),
     ({"$ref": "#/$defs/none"}, said('See "#/$defs/none".')),
     ({"$ref": "https://example.org/a"}, said('See "https://example.org/a".')),
-    ({"type": "array", "items": {"$ref": "#"}}, {"type": "ARRAY", "items": said("Of the same form as the whole.", type="ARRAY", items={})}),
     (
-        {"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node", "description": "D"}}}}},
+        {"type": "array", "items": {"$ref": "#"}},
+        {"type": "ARRAY", "items": said("Of the same form as the whole.", type="ARRAY", items={})},
+    ),
+    (
+        {
+            "$ref": "#/$defs/node",
+            "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node", "description": "D"}}}},
+        },
         {"type": "OBJECT", "properties": {"next": said("D Of the same form as node.", type="OBJECT")}},
     ),
     ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, said("Of the same form as a.", type="OBJECT")),
     ({"type": "object", "properties": {"a": False}}, {"type": "OBJECT", "properties": {"a": said("No value fits.")}}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("schema", "expected"), CASES, ids=lambda value: json.dumps(value)[:60])
@@ -199,10 +244,18 @@ leaf = st.one_of(
     st.builds(lambda low: {"type": "string", "minLength": low}, st.integers(0, 2)),
     st.builds(lambda words: {"enum": words}, st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3)),
     st.sampled_from(
-        [{"type": "boolean"}, {"type": "number"}, {"type": ["string", "null"]}, {"const": "a"}, {"type": ["integer", "boolean"]},
-         {"$ref": "#/$defs/d"}, {"type": "null"}, {"enum": ["a", None]}]
+        [
+            {"type": "boolean"},
+            {"type": "number"},
+            {"type": ["string", "null"]},
+            {"const": "a"},
+            {"type": ["integer", "boolean"]},
+            {"$ref": "#/$defs/d"},
+            {"type": "null"},
+            {"enum": ["a", None]},
+        ]
     ),
-)  # fmt: skip
+)
 simple = st.recursive(
     leaf,
     lambda inner: (

@@ -272,7 +272,7 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
             return
         elif delta.type == "text_delta" and block.kind is OPAQUE:
             block.words.append(delta.text or "")
-        elif delta.type != block.takes or block.kind is CALL:
+        elif delta.type != block.takes or block.kind in (CALL, SERVER):
             # What it says is not known, so that a call may lack a part of its arguments: it does not end.
             self._count("delta-of-another-kind")
             block.spoiled = True
@@ -294,6 +294,7 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
         block.size += len(text)
         if block.size > self._limits.arguments:
             raise LimitExceeded("the input of one server tool", self._limits.arguments)
+        block.room = self._limits.arguments - block.size
         block.pieces.append(text)
         if block.kind is SERVER:
             made.append(ChunkResponse(server_tools=(ServerToolDelta(str(block.key), text=text),)))

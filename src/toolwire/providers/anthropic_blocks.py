@@ -18,7 +18,12 @@ OPAQUE: Final = "opaque"
 
 """What a block is to us. Every type that ends in `_tool_use` but `tool_use` itself ran on the provider's side."""
 
-_DELTAS = {TEXT: "text_delta", THINKING: "thinking_delta", CALL: "input_json_delta"}
+_DELTAS = {
+    TEXT: "text_delta",
+    THINKING: "thinking_delta",
+    CALL: "input_json_delta",
+    SERVER: "input_json_delta",
+}
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -63,7 +68,7 @@ class Block:
     """One content block while it is open.
 
     `filled` says that input was streamed into it, which then counts instead of what its start had `given`; `spoiled`,
-    that it came in a way after which it cannot go back as a whole; `room`, how much more input a call may get.
+    that it came in a way after which it cannot go back as a whole; `room`, how much more input it may get.
     """
 
     __slots__ = (

@@ -59,7 +59,7 @@ _LONGEST_WORDS = 400
 
 def gemini_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema in Gemini's subset, with types in its spelling (`STRING`)."""
-    return _Translation(schema).translate(schema, ())
+    return _Translation(schema).translate(schema, ("#",))
 
 
 class _Translation:
@@ -108,7 +108,7 @@ class _Translation:
                 fitting = [self.translate(one, within) for one in each if one.get("enum") != []]
                 return self._alternatives(fitting, schema, words, nullable)
         kind = types[0] if types else _implied_type(schema)
-        made = self._single(schema, kind, within, words)
+        made = self._single(rest, kind, within, words)
         return _described(made, schema.get("description"), words, nullable)
 
     def _followed(
@@ -233,6 +233,7 @@ def _union(schema: dict[str, Any], words: list[str]) -> tuple[list[Any] | None, 
     for name in ("anyOf", "oneOf"):
         variants = schema.get(name)
         if not isinstance(variants, list) or not variants:
+            words += [f"{name}: {_json(variants)}."] if name in schema else []
             continue
         if union is not None or (_STRUCTURE & rest.keys() and not _is_nullable_union(variants, rest)):
             how = "exactly one" if name == "oneOf" else "one"

@@ -117,31 +117,42 @@ class SseDecoder(LineDecoder[SseEvent]):
         elif not data.startswith(head):
             return data
         at, last_id, append = self._at, self._id, frames.append
-        skip, line_ends = len(head), head.count(b"\n")
+        skip = len(head)
         pieces = data[:end].split(b"\n\n" + head)
-        is_whole = pieces[0].startswith(head)
-        if is_whole:
+        if pieces[0].startswith(head):
             pieces[0] = pieces[0][skip:]
+        else:
+            at = self._mixed_events(pieces.pop(0), at, frames)
+            last_id = self._id
         try:
-            if is_whole and data.count(b"\n", 0, end) == (len(pieces) - 1) * (2 + line_ends) + line_ends:
+            if data.count(b"\n", at - self._at, end) == len(pieces) * (2 + head.count(b"\n")) - 2:
                 for piece in pieces:
                     append(SseEvent(piece.decode(), kind, last_id, at))
                     at += len(piece) + skip + 2
             else:
-                if not is_whole:
-                    at = self._lines((pieces.pop(0) + b"\n\n").splitlines(True), at, frames)
-                    last_id = self._id
                 for piece in pieces:
                     if b"\n" in piece:
-                        self._lines((head + piece + b"\n\n").splitlines(True), at, frames)
+                        at = self._mixed_events(head + piece, at, frames)
                         last_id = self._id
                     else:
                         append(SseEvent(piece.decode(), kind, last_id, at))
-                    at += len(piece) + skip + 2
+                        at += len(piece) + skip + 2
         except UnicodeDecodeError as error:
             raise invalid_utf8(at + skip + error.start) from None
         self._at = at
         return data[end + 2 :]
+
+    def _mixed_events(self, block: bytes, at: int, frames: list[SseEvent]) -> int:
+        """Whole events of any form, the first of which starts at `at`; the offset after the last."""
+        for event in block.split(b"\n\n"):
+            name, mark, text = event.partition(b"\ndata: ")
+            if mark and event[:7] == b"event: " and b"\n" not in text and b"\n" not in name:
+                kind = decode_text(name[7:], at + 7)
+                frames.append(SseEvent(decode_text(text, at + len(name) + 7), kind or "message", self._id, at))
+                at += len(event) + 2
+            else:
+                at = self._lines((event + b"\n\n").splitlines(True), at, frames)
+        return at
 
     def _split(self, data: bytes) -> list[bytes]:
         if not data:
