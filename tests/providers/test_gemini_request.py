@@ -147,7 +147,19 @@ def test_tool_choice_that_names_no_tool() -> None:
         ({"name": "now"}, {"name": "now", "description": ""}),
         (
             {"name": "now", "description": "D", "parameters": {"type": "object", "additionalProperties": False}},
-            {"name": "now", "description": "D\n\nArguments: No other names."},
+            {"name": "now", "description": "D"},
+        ),
+        (
+            {
+                "name": "any",
+                "description": "D",
+                "parameters": {"type": "object", "additionalProperties": {}, "minProperties": 1},
+            },
+            {"name": "any", "description": "D"},
+        ),
+        (
+            {"name": "any", "parameters": {"type": "object", "additionalProperties": {"type": "string"}}},
+            {"name": "any", "description": 'Arguments: Other names hold: {"type":"string"}.'},
         ),
     ],
 )

@@ -103,12 +103,10 @@ def is_odd(chunk: Chunk) -> bool:
 
 def arguments_text(raw: msgspec.Raw) -> str:
     """Arguments that came whole, as their own text; without the line breaks of a body that was printed for people."""
-    text = bytes(raw)
-    if not text or text == b"null":
+    text = str(raw, "utf-8")
+    if text == "null":
         return ""
-    if b"\n" in text:
-        text = msgspec.json.format(text, indent=-1)
-    return text.decode()
+    return msgspec.json.format(text, indent=-1) if "\n" in text else text
 
 
 def has_counts(sent: Usage) -> bool:

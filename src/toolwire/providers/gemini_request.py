@@ -93,7 +93,10 @@ def is_strict(model: str) -> bool:
 
 def _declaration(name: str, tool: ToolDefinition) -> dict[str, Any]:
     """A function; one without parameters has none, since Gemini refuses an object that has no properties."""
-    parameters = gemini_schema(tool.parameters)
+    schema = tool.parameters
+    if not schema.get("properties") and schema.get("additionalProperties") is False:
+        schema = {name: value for name, value in schema.items() if name != "additionalProperties"}
+    parameters = gemini_schema(schema)
     declared: dict[str, Any] = {"name": name, "description": tool.description}
     if "properties" in parameters or "anyOf" in parameters:
         declared["parameters"] = parameters
