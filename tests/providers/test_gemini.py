@@ -388,6 +388,26 @@ TEXTS: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
         [chunk({"newPart": {"a": 1}}, {"other": "x"}, IMAGE | {"inlineData": 5}, finish="STOP")],
         [("server_tool", '{"a":1}'), ("server_tool", "x"), ("server_tool", "5")],
     ),
+    "parts in another spelling": (
+        [
+            {
+                "candidates": [
+                    {
+                        "content": {
+                            "parts": [
+                                {"executable_code": {"code": "1"}},
+                                {"inline_data": {"mime_type": "image/png", "data": "AA=="}},
+                                {"text": "a", "thought_signature": "s"},
+                            ]
+                        },
+                        "finish_reason": "STOP",
+                    }
+                ]
+            }
+        ],
+        [("server_tool", "1"), ("media", "data:image/png;base64,AA=="), ("text", "a")],
+    ),
+    "a new part wrapped by Code Assist": ([{"response": chunk({"newPart": 1}, finish="STOP")}], [("server_tool", "1")]),
     "a file of another kind": (
         [chunk({"inlineData": {"mimeType": "application/pdf", "data": "AA=="}}, finish="STOP")],
         [("server_tool", "application/pdf")],
@@ -635,6 +655,14 @@ FAULTS: dict[str, tuple[bytes, str]] = {
     "no JSON": (b"data: {x}\r\n\r\n", "ProtocolError"),
     "candidates of another kind": (sse({"candidates": 5}), "ProtocolError"),
     "text of another kind": (sse(chunk({"text": 5})), "ProtocolError"),
+    "another spelling, and another kind": (
+        sse({"candidates": [{"finish_reason": "STOP", "content": {"parts": [{"function_call": 5}]}}]}),
+        "ProtocolError",
+    ),
+    "a number that nobody can hold beside a new part": (
+        b'data: {"candidates":[{"content":{"parts":[{"newPart":1e999}]}}]}\r\n\r\n',
+        "ProtocolError",
+    ),
     "no array of objects": (b"[1,2]", "ProtocolError"),
     "something after the array": (array(chunk(text("a"), finish="STOP")) + b"x", "ProtocolError"),
     "an element that is no JSON": (b"[{x}]", "ProtocolError"),

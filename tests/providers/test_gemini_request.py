@@ -155,7 +155,7 @@ def test_tool_choice_that_names_no_tool() -> None:
                 "description": "D",
                 "parameters": {"type": "object", "additionalProperties": {}, "minProperties": 1},
             },
-            {"name": "any", "description": "D"},
+            {"name": "any", "description": 'D\n\nArguments: {"minProperties":1}'},
         ),
         (
             {"name": "any", "parameters": {"type": "object", "additionalProperties": {"type": "string"}}},

@@ -178,6 +178,7 @@ def test_a_member_that_comes_twice_is_there_twice(pieces: list[dict[str, Any]]) 
         (r"$['it\'s']", ("it's",)),
         (r"""$["a\"\\\n\u00e9"]""", ('a"\\\né',)),
         (r"$['\ud83e\udd8a\u00e9']", ("🦊é",)),
+        (r"$['\ud000\ud83e\udd8a']", ("퀀🦊",)),
         ("$['']", ("",)),
         ("$['a]['].b", ("a][", "b")),
     ],

@@ -31,7 +31,8 @@ from .gemini_chunks import (
     Usage,
     arguments_text,
     has_counts,
-    is_odd,
+    has_other_parts,
+    is_respelled,
     read_chunk,
     token_usage,
 )
@@ -210,9 +211,9 @@ class GeminiDecoder(FrameDecoder[Chunk]):
                 made.append(ChunkResponse(tool_calls=(piece,)))
 
     def _take_any(self, chunk: Chunk, made: list[ChunkResponse]) -> None:
-        tree: Any = None
-        if is_odd(chunk):
-            chunk, tree = self._spelled_out(chunk.source)
+        if is_respelled(chunk):
+            chunk = self._respelled(chunk.source)
+        tree = self._tree(chunk.source) if has_other_parts(chunk) else None
         for number, candidate in enumerate(chunk.candidates or ()):
             self._take_candidate(candidate, _within(tree, "candidates", number), made)
         feedback = chunk.promptFeedback
@@ -265,15 +266,20 @@ class GeminiDecoder(FrameDecoder[Chunk]):
             raise self._fault(f"an element of the array is not of this format: {error}")
         return super()._feed_irregular(frame, error)
 
-    def _spelled_out(self, source: str) -> tuple[Chunk, Any]:
-        """A chunk with names in other spellings, or with parts of other kinds, read anew; and as plain values."""
+    def _tree(self, source: str) -> Any:
+        """A chunk as plain values, for parts that must be kept whole."""
         try:
-            tree = camel_case(msgspec.json.decode(source))
-            if isinstance(tree.get("response"), dict):
-                tree = tree["response"]
-            return read_chunk(msgspec.json.encode(tree).decode()), tree
-        except (msgspec.MsgspecError, RecursionError):
-            raise self._fault("a chunk cannot be read") from None
+            tree = msgspec.json.decode(source)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise self._fault(f"an event is not of this format: {error}") from None
+        return tree["response"] if tree.get("response") is not None else tree
+
+    def _respelled(self, source: str) -> Chunk:
+        tree = camel_case(self._tree(source))
+        try:
+            return read_chunk(msgspec.json.encode(tree).decode())
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise self._fault(f"an event is not of this format: {error}") from None
 
     def _take_candidate(self, candidate: Candidate, tree: Any, made: list[ChunkResponse]) -> None:
         number = candidate.index or 0

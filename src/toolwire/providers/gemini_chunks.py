@@ -84,16 +84,19 @@ def read_chunk(data: str) -> Chunk:
 _OTHER_SPELLINGS = tuple(
     f'"{name}"'
     for name in (
-        *("finish_reason", "usage_metadata", "prompt_feedback"),
-        *("function_call", "thought_signature", "inline_data", "partial_args", "will_continue"),
+        *("finish_reason", "usage_metadata", "prompt_feedback", "function_call", "partial_args", "will_continue"),
+        *("thought_signature", "inline_data", "file_data", "executable_code", "code_execution_result"),
     )
 )
 
 
-def is_odd(chunk: Chunk) -> bool:
-    """Whether a chunk may hold names in another spelling, or holds a part that is not of the usual kinds."""
-    if chunk.usageMetadata is None and any(name in chunk.source for name in _OTHER_SPELLINGS):
-        return True
+def is_respelled(chunk: Chunk) -> bool:
+    """Whether a chunk holds names as the Python SDK spells them; one whose counts are where they belong does not."""
+    return chunk.usageMetadata is None and any(name in chunk.source for name in _OTHER_SPELLINGS)
+
+
+def has_other_parts(chunk: Chunk) -> bool:
+    """Whether a chunk holds a part that is not of the usual kinds."""
     return any(
         part.text is None and part.functionCall is None and part.inlineData is None
         for candidate in chunk.candidates or ()

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..errors import ConfigError
 from ..messages import MediaPart, Message, OpaquePart, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from .encoding import (
@@ -100,8 +102,13 @@ def _declaration(name: str, tool: ToolDefinition) -> dict[str, Any]:
     declared: dict[str, Any] = {"name": name, "description": tool.description}
     if "properties" in parameters or "anyOf" in parameters:
         declared["parameters"] = parameters
-    elif "description" in parameters:
-        declared["description"] = f"{tool.description}\n\nArguments: {parameters['description']}".strip()
+        return declared
+    words = parameters.pop("description", "")
+    del parameters["type"]
+    if parameters:
+        words = f"{words} {msgspec.json.encode(parameters).decode()}".lstrip()
+    if words:
+        declared["description"] = f"{tool.description}\n\nArguments: {words}".lstrip()
     return declared
 
 

@@ -22,6 +22,7 @@ Step = str | int
 
 _BRACKETS = {str: "{}", int: "[]"}
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_HIGH = ("d8", "d9", "da", "db")  # how the first half of a surrogate pair begins
 _LONGEST_INDEX = 9
 _LONGEST_PATH = 16 * KIB
 
@@ -220,7 +221,8 @@ def _quoted_name(path: str, at: int, quote: str) -> tuple[str, int]:
         char = path[slash + 1]
         at = slash + 2
         if char == "u":
-            length = 10 if path[at : at + 1] in "dD" and path[at + 4 : at + 6] == "\\u" else 4
+            paired = path[at : at + 2].lower() in _HIGH and path[at + 4 : at + 6] == "\\u"
+            length = 10 if paired else 4
             try:
                 made.append(msgspec.json.decode(f'"\\u{path[at : at + length]}"', type=str))
             except (msgspec.MsgspecError, UnicodeError):
@@ -243,12 +245,7 @@ def _quoted(text: str) -> str:
 
 def _number(value: Any) -> str:
     """The number as JSON text; empty for what is none."""
-    if type(value) not in (int, float):
-        return ""
-    try:
-        return msgspec.json.encode(value).decode()
-    except OverflowError:
-        return str(value) if value.bit_length() <= 4096 else ""
+    return _encode(value).decode() if type(value) in (int, float) else ""
 
 
 def _shown(value: Any) -> str:

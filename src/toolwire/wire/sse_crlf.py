@@ -15,6 +15,9 @@ class CrlfSseDecoder(SseDecoder):
     def _take(self, data: bytes, frames: list[SseEvent]) -> None:
         if self._mark == b"" and data[:1] > b"" and data[:1] != b"\xef":
             self._mark = None
+        if self._held and not self._after_cr and b"\n" not in data and b"\r" not in data:
+            self._hold(data)  # the middle of a long line
+            return
         if self._mark is None and not self._after_cr and self._text is None and self._first < 0 and _GAP in data:
             if self._held:
                 # The held line is joined once, by the read that ends its event.
