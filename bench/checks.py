@@ -16,6 +16,7 @@ from toolwire.messages import ToolResultPart, tool_results, user
 from toolwire.providers.wires import WIRES
 from toolwire.stream.segments import CALL_SEGMENTS, FieldDelta
 from toolwire.tools.registry import ToolRegistry
+from toolwire.wire.lines import Run
 
 from .wires import SUBJECTS
 
@@ -169,16 +170,18 @@ def check_encoding(wire: str, message: Message) -> None:
 
 
 def frames_of(wire: str, pieces: Iterable[bytes]) -> tuple[list[Any], Any]:
-    """The framing alone: its frames and its error, which is one of ours or goes through."""
+    """The framing alone: its frames one by one, and its error, which is one of ours or goes through."""
     decoder = WIRES[wire].framer(DEFAULT_LIMITS)
     frames: list[Any] = []
+    said = None
     try:
         for piece in pieces:
             frames += decoder.feed(piece)
         frames += decoder.close()
     except ToolwireError as error:
-        return [*frames, *error.before], error.info()
-    return frames, None
+        frames += error.before
+        said = error.info()
+    return [one for frame in frames for one in (frame.frames() if isinstance(frame, Run) else (frame,))], said
 
 
 def _joined_fields(fields: Iterable[FieldDelta]) -> list[FieldDelta]:

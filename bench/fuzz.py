@@ -129,6 +129,10 @@ def fuzz_all(
             ]
             for done, future in enumerate(as_completed(waiting), 1):
                 result.add(future.result())
+                if len(result.faults) >= _ENOUGH:
+                    for other in waiting:
+                        other.cancel()
+                    break
                 if done % 10 == 0 and done < len(waiting):
                     print(f"  {wire}: {result.runs:,} bodies in {monotonic() - started:.0f} s", flush=True)
             yield result

@@ -67,6 +67,7 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
     wire = WIRE
     _kind = "the Anthropic Messages API"
     _read = staticmethod(msgspec.json.Decoder(MessageEvent).decode)
+    _read_lines = staticmethod(msgspec.json.Decoder(MessageEvent).decode_lines)
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
         super().__init__(limits, provider=provider)

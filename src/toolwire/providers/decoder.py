@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import msgspec
 
@@ -27,6 +27,7 @@ from ..errors import (
     ToolwireError,
 )
 from ..limits import DEFAULT_LIMITS, Limits
+from ..wire.lines import Run
 from ..wire.sse import SseEvent
 from .nesting import is_deeper
 
@@ -52,6 +53,7 @@ _FIELDS = ("data:", "event:", "id:", "retry:")
 """A line that is the start of one of these, at the end of a body, was cut."""
 
 
+AFTER_THE_END = "data-after-the-end"
 LINE_COST = 64
 """What a held line costs beside its characters, so that a body of short lines is bounded too."""
 
@@ -68,6 +70,8 @@ class FrameDecoder(ABC, Generic[Event]):
     """The name of the wire format."""
     _read: ClassVar[Any]
     """The payload of a frame → its event, a struct: `staticmethod(msgspec.json.Decoder(_Event).decode)`."""
+    _read_lines: ClassVar[Any]
+    """The same for the payloads of a `Run`."""
     _kind: ClassVar[str]
     """What a body is called in words: `a chat completion`."""
 
@@ -109,6 +113,11 @@ class FrameDecoder(ABC, Generic[Event]):
         read, take = type(self)._read, self._take
         try:
             for frame in frames:
+                if type(frame) is Run:
+                    self._events = count
+                    self._feed_run(frame, made)
+                    count = self._events
+                    continue
                 if frame.stray or self._done:
                     self._events = count
                     self._end_open_run(made)
@@ -133,7 +142,7 @@ class FrameDecoder(ABC, Generic[Event]):
             self._end_open_run(made)
         except ToolwireError as error:
             self._end_open_run(made)
-            if frame is not None:
+            if frame is not None and type(frame) is not Run:
                 error.facts.setdefault("position", frame.position)
                 error.facts.setdefault("event", count)
             error.before = [*made, *error.before]
@@ -157,6 +166,42 @@ class FrameDecoder(ABC, Generic[Event]):
             made += self._feed_body(text)
         return made
 
+    def _feed_run(self, run: Run, made: list[ChunkResponse]) -> None:
+        """Appends the chunks of many frames that are read at once; one by one, where that does not go well."""
+        events = None if self._done or self._may_be_deep(run) else self._read_run(run)
+        if events is None or len(events) != run.count:
+            self._end_open_run(made)
+            made += self.feed(run.frames())
+            return
+        take, taken = self._take, 0
+        try:
+            for event in events:
+                taken += 1
+                take(event, made)
+                if self._done:
+                    break
+        except ToolwireError as error:
+            error.facts.setdefault("position", run.frames()[taken - 1].position)
+            error.facts.setdefault("event", self._events + taken)
+            raise
+        finally:
+            self._events += taken
+        if taken < run.count:
+            self.quirks[AFTER_THE_END] = self.quirks.get(AFTER_THE_END, 0) + run.count - taken
+
+    def _may_be_deep(self, run: Run) -> bool:
+        text, deepest = run.text, self._limits.chunk_depth
+        if text.count(b"[") + text.count(b"{") <= deepest:
+            return False
+        return any(frame.data.count("[") + frame.data.count("{") > deepest for frame in run.frames())
+
+    def _read_run(self, run: Run) -> list[Event] | None:
+        """The events of a run; None where one of them is not of this format."""
+        try:
+            return cast("list[Event]", type(self)._read_lines(run.text))
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+
     def _end_open_run(self, made: list[ChunkResponse]) -> None:
         if self._run:
             self._end_run(made)
@@ -164,7 +209,7 @@ class FrameDecoder(ABC, Generic[Event]):
     def _feed_outside(self, frame: Any) -> list[ChunkResponse]:
         if frame.stray:
             return self._feed_stray(frame)
-        self._count("data-after-the-end")
+        self._count(AFTER_THE_END)
         return []
 
     def _feed_irregular(self, frame: Any, error: msgspec.MsgspecError) -> list[ChunkResponse]:

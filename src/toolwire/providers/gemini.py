@@ -34,6 +34,7 @@ from .gemini_chunks import (
     has_other_parts,
     is_respelled,
     read_chunk,
+    read_chunks,
     token_usage,
 )
 from .gemini_parts import camel_case, media_part, part_kind, read_citations, server_part
@@ -114,6 +115,7 @@ class GeminiDecoder(FrameDecoder[Chunk]):
     wire = WIRE
     _kind = "Gemini generateContent"
     _read = staticmethod(read_chunk)
+    _read_lines = staticmethod(read_chunks)
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
         super().__init__(limits, provider=provider)

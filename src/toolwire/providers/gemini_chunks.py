@@ -70,11 +70,24 @@ class Chunk(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(Chunk).decode
+_decode_lines = msgspec.json.Decoder(Chunk).decode_lines
 
 
 def read_chunk(data: str) -> Chunk:
     """One chunk, with its own text at hand; the Code Assist service puts it into `response`."""
-    chunk = _decode(data)
+    return _with_source(_decode(data), data)
+
+
+def read_chunks(text: bytes) -> list[Chunk]:
+    """Many chunks, with a tab between them."""
+    chunks = _decode_lines(text)
+    sources = text.decode().split("\t")
+    if len(sources) != len(chunks):
+        return []
+    return [_with_source(chunk, source) for chunk, source in zip(chunks, sources, strict=True)]
+
+
+def _with_source(chunk: Chunk, data: str) -> Chunk:
     if chunk.response is not None:
         chunk = chunk.response
     chunk.source = data

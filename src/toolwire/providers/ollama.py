@@ -64,6 +64,7 @@ class OllamaDecoder(FrameDecoder[_Line]):
     wire = WIRE
     _kind = "Ollama's /api/chat"
     _read = staticmethod(msgspec.json.Decoder(_Line).decode)
+    _read_lines = staticmethod(msgspec.json.Decoder(_Line).decode_lines)
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
         super().__init__(limits, provider=provider)

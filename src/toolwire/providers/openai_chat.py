@@ -115,6 +115,7 @@ class ChatDecoder(FrameDecoder[_Chunk]):
     wire = WIRE
     _kind = "a chat completion"
     _read = staticmethod(msgspec.json.Decoder(_Chunk).decode)
+    _read_lines = staticmethod(msgspec.json.Decoder(_Chunk).decode_lines)
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
         super().__init__(limits, provider=provider)

@@ -92,6 +92,7 @@ class ResponsesDecoder(FrameDecoder[Event]):
     wire = WIRE
     _kind = "the OpenAI Responses API"
     _read = staticmethod(msgspec.json.Decoder(Event).decode)
+    _read_lines = staticmethod(msgspec.json.Decoder(Event).decode_lines)
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
         super().__init__(limits, provider=provider)

@@ -72,7 +72,7 @@ class WireFormat(msgspec.Struct, frozen=True):
 
 
 def _sse(limits: Limits) -> SseDecoder:
-    return SseDecoder(limits, keep_stray=True)
+    return SseDecoder(limits, keep_stray=True, join_runs=True)
 
 
 WIRES: dict[str, WireFormat] = {
@@ -107,7 +107,7 @@ WIRES: dict[str, WireFormat] = {
         ),
         WireFormat(
             "gemini",
-            lambda limits: SseOrArrayDecoder(limits, keep_stray=True),
+            lambda limits: SseOrArrayDecoder(limits, keep_stray=True, join_runs=True),
             GeminiDecoder,
             encode_gemini_request,
             "/models/{model}:streamGenerateContent?alt=sse",
@@ -116,7 +116,7 @@ WIRES: dict[str, WireFormat] = {
         ),
         WireFormat(
             "ollama",
-            NdjsonDecoder,
+            lambda limits: NdjsonDecoder(limits, join_runs=True),
             OllamaDecoder,
             encode_ollama_request,
             "/api/chat",

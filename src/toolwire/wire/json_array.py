@@ -20,7 +20,6 @@ from ..errors import LimitExceeded, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, KIB, Limits
 from .lines import decode_text
 from .sse import SseDecoder
-from .sse_crlf import CrlfSseDecoder
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
@@ -254,9 +253,9 @@ def _is_json(raw: bytes) -> bool:
 class SseOrArrayDecoder:
     """Server-sent events or a JSON array, whichever the body is: `[` as the first byte that is not blank says."""
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, keep_stray: bool = False) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, keep_stray: bool = False, join_runs: bool = False) -> None:
         self._limits = limits
-        self._sse: SseDecoder = CrlfSseDecoder(limits, keep_stray=keep_stray)
+        self._sse = SseDecoder(limits, keep_stray=keep_stray, join_runs=join_runs)
         self._framer: SseDecoder | JsonArrayDecoder = self._sse
         self._undecided = True
         self._marks = 0  # bytes of a byte order mark so far

@@ -15,7 +15,10 @@ The promises, for every child of `LineDecoder`:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from ..errors import LimitExceeded, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
@@ -43,6 +46,28 @@ def decode_text(data: bytes, position: int) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise invalid_utf8(position + error.start) from None
+
+
+class Run(msgspec.Struct, gc=False):
+    """Many frames at once, for a reader that takes them all the same way: cheaper than a frame for each.
+
+    `text` holds their payloads one after the other, with a tab or a line end between them, and each begins with `{` and
+    ends with `}`. No JSON value can reach from one into the next: neither mark may stand in a string, and `}` with `{`
+    after it stands in no object and no list. So if there are as many values as payloads, each payload is one of them.
+    `frames` gives the frames one by one, as they would have come otherwise.
+    """
+
+    text: bytes
+    count: int
+    frames: Callable[[], list[Any]]
+
+
+def is_utf8(text: bytes) -> bool:
+    """Whether these bytes are text."""
+    try:
+        return text.isascii() or bool(text.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 class LineDecoder(ABC, Generic[Frame]):

@@ -6,12 +6,14 @@ lists the promises about cuts, bounds and errors.
 
 from __future__ import annotations
 
+from functools import partial
 from io import BytesIO
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
-from .lines import HEAD, LineDecoder, decode_text, invalid_utf8
+from ..limits import DEFAULT_LIMITS, Limits
+from .lines import HEAD, LineDecoder, Run, decode_text, invalid_utf8, is_utf8
 
 
 class NdjsonLine(msgspec.Struct, frozen=True, gc=False):
@@ -25,12 +27,19 @@ class NdjsonLine(msgspec.Struct, frozen=True, gc=False):
     stray: ClassVar[bool] = False
 
 
-class NdjsonDecoder(LineDecoder[NdjsonLine]):
-    """Bytes in, lines out, each as soon as its LF is there."""
+class NdjsonDecoder(LineDecoder[Any]):
+    """Bytes in, lines out, each as soon as its LF is there.
+
+    With `join_runs`, stretches of lines that hold one JSON object each come out as one `Run`.
+    """
 
     _line_ends = b"\n"
 
-    def close(self) -> list[NdjsonLine]:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, join_runs: bool = False) -> None:
+        super().__init__(limits)
+        self._joins = join_runs
+
+    def close(self) -> list[Any]:
         """The body has ended: give its last line, marked when no line end came."""
         cut = bool(self._held or self._mark)
         frames = super().close()
@@ -41,7 +50,26 @@ class NdjsonDecoder(LineDecoder[NdjsonLine]):
     def _split(self, data: bytes) -> list[bytes]:
         return BytesIO(data).readlines()  # at LF only: a lone CR is blank space in JSON
 
-    def _lines(self, lines: list[bytes], at: int, frames: list[NdjsonLine]) -> int:
+    def _lines(self, lines: list[bytes], at: int, frames: list[Any]) -> int:
+        if self._joins and len(lines) > 1:
+            text = b"".join(lines)
+            if (
+                len(text) <= self._limits.line
+                and text[:1] == b"{"
+                and text[-2:] == b"}\n"
+                and text.count(b"}\n{") == len(lines) - 1
+                and is_utf8(text)
+            ):
+                frames.append(Run(text, len(lines), partial(self._separate, lines, at)))
+                return at + len(text)
+        return self._separate_into(lines, at, frames)
+
+    def _separate(self, lines: list[bytes], at: int) -> list[NdjsonLine]:
+        frames: list[NdjsonLine] = []
+        self._separate_into(lines, at, frames)
+        return frames
+
+    def _separate_into(self, lines: list[bytes], at: int, frames: list[Any]) -> int:
         longest, append = self._limits.line, frames.append
         for raw in lines:
             if raw[:1] == b"{" and len(raw) <= longest and raw[-2] != 13:

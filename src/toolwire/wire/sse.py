@@ -11,12 +11,16 @@ Bad UTF-8 in a line that is used is a `ProtocolError`, where the standard would 
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import msgspec
 
 from ..limits import DEFAULT_LIMITS, Limits
-from .lines import HEAD, LineDecoder, decode_text, invalid_utf8
+from .lines import HEAD, LineDecoder, Run, decode_text, invalid_utf8, is_utf8
 
 _BLANK = (b"\n", b"\r\n", b"\r")
+_FEW = 3  # events that are not worth a run
 _RETRY_DIGITS = 18  # more is no waiting time, and Python refuses to read very long numbers
 
 
@@ -37,23 +41,33 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """True for the last one of a body that ended in the middle of a line: more was to come."""
 
 
-class SseDecoder(LineDecoder[SseEvent]):
+def _separated(block: bytes, at: int, last_id: str, limits: Limits) -> list[SseEvent]:
+    """The events of a block that was taken as one, which starts at this offset, one by one."""
+    decoder = SseDecoder(limits)
+    decoder._mark, decoder._at, decoder._id = None, at, last_id
+    return decoder.feed(block)
+
+
+class SseDecoder(LineDecoder[Any]):
     """Bytes in, events out, each as soon as its blank line is certain.
 
     With `keep_stray`, a line that is neither a comment nor one of the four fields (`error: {...}`, bare JSON,
     HTML, a field with a blank before it) comes out at once as an event with `stray` set, because some
     providers put their errors there. It does not touch the event that is being collected.
+
+    With `join_runs`, stretches of events that hold one JSON object each come out as one `Run`.
     """
 
     _line_ends = b"\r\n"
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, keep_stray: bool = False) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, keep_stray: bool = False, join_runs: bool = False) -> None:
         super().__init__(limits)
         self.retry: int | None = None
         """The last valid reconnection time, in milliseconds."""
         self.quirks: dict[str, int] = {}
         """How often the stream left the standard in a way that is tolerated, by name."""
         self._keep_stray = keep_stray
+        self._joins = join_runs
         self._plain = min(limits.line, limits.event)  # no first data line up to this length is over a bound
         self._after_cr = False
         self._text: str | None = None  # data of the event being collected: its first line ...
@@ -62,7 +76,7 @@ class SseDecoder(LineDecoder[SseEvent]):
         self._id = ""
         self._first = -1  # offset of the event's first field line
 
-    def close(self) -> list[SseEvent]:
+    def close(self) -> list[Any]:
         """The body has ended: give the event that it ends, marked when its last line was not whole."""
         cut = bool(self._held or self._mark)
         frames = super().close()
@@ -70,7 +84,7 @@ class SseDecoder(LineDecoder[SseEvent]):
             frames[-1] = msgspec.structs.replace(frames[-1], cut=True)
         return frames
 
-    def _take(self, data: bytes, frames: list[SseEvent]) -> None:
+    def _take(self, data: bytes, frames: list[Any]) -> None:
         if self._mark == b"" and data[:1] > b"" and data[:1] != b"\xef":
             self._mark = None
         if self._mark is None and not self._after_cr:
@@ -79,7 +93,7 @@ class SseDecoder(LineDecoder[SseEvent]):
                 super()._take(data[: gap + 2], frames)
                 data = data[gap + 2 :]
             if self._text is None and self._first < 0 and not self._after_cr:
-                if self._held and b"\n\n" in data:
+                if self._held and (b"\n\n" in data or b"\r\n\r\n" in data):
                     # The held line is joined once, by the read that ends its event.
                     data = bytes(self._held) + data
                     self._held = bytearray()
@@ -93,56 +107,97 @@ class SseDecoder(LineDecoder[SseEvent]):
                         return
         super()._take(data, frames)
 
-    def _plain_events(self, data: bytes, frames: list[SseEvent]) -> bytes:
+    def _plain_events(self, data: bytes, frames: list[Any]) -> bytes:
         """The short way through what nearly all answers are: `data: …`, or `event: …` and `data: …`, and a blank line,
         again and again.
 
         Takes the whole events from the start of `data` and returns the rest of it. Gives what `_lines` would give.
         """
-        end = data.rfind(b"\n\n")
-        if not 0 < end <= self._plain or data.find(b"\r", 0, end) >= 0:
+        line_end, end = b"\n", data.rfind(b"\n\n")
+        if end < 0:
+            line_end, end = b"\r\n", data.rfind(b"\r\n\r\n")
+        if not 0 < end <= self._plain:
             return data
-        kind, head = "message", b"data: "
+        kind, head, gap = "message", b"data: ", line_end * 2
         if data.startswith(b"event: "):
             # Events of one name come in long runs: cut at the name that stands in the middle, whatever it is.
-            middle = data.rfind(b"\n\nevent: ", 0, end // 2 + 9)
-            start = 0 if middle < 0 else middle + 2
+            middle = data.rfind(gap + b"event: ", 0, end // 2 + 9)
+            start = 0 if middle < 0 else middle + len(gap)
             head = data[start : data.find(b"\n", start) + 7]
-            if not head.endswith(b"\ndata: "):
+            if not head.endswith(line_end + b"data: "):
                 return data
             try:
-                kind = head[7:-7].decode() or "message"
+                kind = head[7 : -6 - len(line_end)].decode() or "message"
             except UnicodeDecodeError:
                 return data
         elif not data.startswith(head):
             return data
-        at, last_id, append = self._at, self._id, frames.append
-        skip = len(head)
-        pieces = data[:end].split(b"\n\n" + head)
-        if pieces[0].startswith(head):
-            pieces[0] = pieces[0][skip:]
-        else:
-            at = self._mixed_events(pieces.pop(0), at, frames)
-            last_id = self._id
-        try:
-            if data.count(b"\n", at - self._at, end) == len(pieces) * (2 + head.count(b"\n")) - 2:
-                for piece in pieces:
-                    append(SseEvent(piece.decode(), kind, last_id, at))
-                    at += len(piece) + skip + 2
-            else:
-                for piece in pieces:
-                    if b"\n" in piece:
-                        at = self._mixed_events(head + piece, at, frames)
-                        last_id = self._id
-                    else:
-                        append(SseEvent(piece.decode(), kind, last_id, at))
-                        at += len(piece) + skip + 2
-        except UnicodeDecodeError as error:
-            raise invalid_utf8(at + skip + error.start) from None
-        self._at = at
-        return data[end + 2 :]
+        block, rest = data[:end], data[end + len(gap) :]
+        if self._joins and self._join_all(block, gap, head, frames):
+            return rest
+        if gap != b"\n\n" or b"\r" in block:
+            return data
+        self._separate_events(block, head, kind, frames)
+        return rest
 
-    def _mixed_events(self, block: bytes, at: int, frames: list[SseEvent]) -> int:
+    def _join_all(self, block: bytes, gap: bytes, head: bytes, frames: list[Any]) -> bool:
+        """Takes a block as one `Run`, if all its events begin with `head` and hold one object each."""
+        between = b"}" + gap + head + b"{"
+        payloads = block[len(head) :]
+        text = payloads.replace(between, b"}\t{")
+        is_plain = (
+            text[:1] == b"{"
+            and text[-1:] == b"}"
+            and block.startswith(head)
+            and b"\n" not in text
+            and b"\r" not in text
+        )
+        if not is_plain or not is_utf8(text):
+            return False
+        self._run(text, 1 + (len(payloads) - len(text)) // (len(between) - 3), block + gap, self._at, frames)
+        self._at += len(block) + len(gap)
+        return True
+
+    def _run(self, text: bytes, count: int, block: bytes, at: int, frames: list[Any]) -> None:
+        frames.append(Run(text, count, partial(_separated, block, at, self._id, self._limits)))
+
+    def _separate_events(self, block: bytes, head: bytes, kind: str, frames: list[Any]) -> None:
+        """Takes a block of events, most of which begin with `head`: one by one, or in stretches of those."""
+        between = b"\n\n" + head
+        pieces = block.split(between)
+        if pieces[0].startswith(head):
+            pieces[0] = pieces[0][len(head) :]
+        else:
+            self._at = self._mixed_events(pieces.pop(0), self._at, frames)
+        alike: list[bytes] = []
+        for piece in pieces:
+            if self._joins and piece[:1] == b"{" and piece[-1:] == b"}" and b"\n" not in piece:
+                alike.append(piece)
+                continue
+            self._stretch(alike, head, kind, frames)
+            alike = []
+            if b"\n" in piece:
+                self._at = self._mixed_events(head + piece, self._at, frames)
+            else:
+                self._stretch([piece], head, kind, frames)
+        self._stretch(alike, head, kind, frames)
+
+    def _stretch(self, pieces: list[bytes], head: bytes, kind: str, frames: list[Any]) -> None:
+        """The payloads of events that begin with `head`, as a `Run` if there are many."""
+        at = self._at
+        if len(pieces) > _FEW:
+            text = b"\t".join(pieces)
+            if is_utf8(text):
+                block = head + (b"\n\n" + head).join(pieces) + b"\n\n"
+                self._run(text, len(pieces), block, at, frames)
+                self._at = at + len(block)
+                return
+        for piece in pieces:
+            frames.append(SseEvent(decode_text(piece, at + len(head)), kind, self._id, at))
+            at += len(piece) + len(head) + 2
+        self._at = at
+
+    def _mixed_events(self, block: bytes, at: int, frames: list[Any]) -> int:
         """Whole events of any form, the first of which starts at `at`; the offset after the last."""
         for event in block.split(b"\n\n"):
             name, mark, text = event.partition(b"\ndata: ")
