@@ -11,6 +11,7 @@ The encoding half is `anthropic_request`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -86,23 +87,31 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
         self._not_kept: set[str] = set()
 
     def _take(self, event: MessageEvent, made: list[ChunkResponse]) -> None:
+        self._take_all(iter((event,)), made)
+
+    def _take_all(self, events: Iterator[MessageEvent], made: list[ChunkResponse]) -> None:
         """Nearly every event is more of the block that is open: those are joined here, `_take_any` takes all others."""
-        block, delta = self._current, event.delta
-        if block is not None and delta is not None and delta.type == block.takes and event.index == block.index:
-            if block.kind is TEXT:
-                text = delta.text
-            elif block.kind is THINKING:
-                text = delta.thinking
-            else:
-                text = delta.partial_json
-                if text:
-                    block.room -= len(text)
-            if text and block.room >= 0:
-                self._join(text)
+        block, join = self._current, self._join
+        for event in events:
+            delta = event.delta
+            if block is not None and delta is not None and delta.type == block.takes and event.index == block.index:
+                if block.kind is TEXT:
+                    text = delta.text
+                elif block.kind is THINKING:
+                    text = delta.thinking
+                else:
+                    text = delta.partial_json
+                    if text:
+                        block.room -= len(text)
+                if text and block.room >= 0:
+                    join(text)
+                    continue
+            if self._run:
+                self._end_run(made)
+            self._take_any(event, made)
+            if self._done:
                 return
-        if self._run:
-            self._end_run(made)
-        self._take_any(event, made)
+            block = self._current
 
     def _end_run(self, made: list[ChunkResponse]) -> None:
         text, block = "".join(self._run), self._current

@@ -11,7 +11,8 @@ handed on together anyway, and most of the cost of an event is what is made of i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from operator import length_hint
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import msgspec
@@ -94,6 +95,16 @@ class FrameDecoder(ABC, Generic[Event]):
         the run first.
         """
 
+    def _take_all(self, events: Iterator[Event], made: list[ChunkResponse]) -> None:
+        """Takes events until there are no more or the answer has ended. What `_take` does for each; a decoder whose
+        events are many and small has its short way here.
+        """
+        take = self._take
+        for event in events:
+            take(event, made)
+            if self._done:
+                return
+
     def _end_run(self, made: list[ChunkResponse]) -> None:
         """Empties `_run` into one chunk. For decoders that join pieces."""
 
@@ -173,27 +184,25 @@ class FrameDecoder(ABC, Generic[Event]):
             self._end_open_run(made)
             made += self.feed(run.frames())
             return
-        take, taken = self._take, 0
+        rest = iter(events)
         try:
-            for event in events:
-                taken += 1
-                take(event, made)
-                if self._done:
-                    break
+            self._take_all(rest, made)
         except ToolwireError as error:
+            taken = run.count - length_hint(rest)
             error.facts.setdefault("position", run.frames()[taken - 1].position)
             error.facts.setdefault("event", self._events + taken)
             raise
-        finally:
-            self._events += taken
-        if taken < run.count:
-            self.quirks[AFTER_THE_END] = self.quirks.get(AFTER_THE_END, 0) + run.count - taken
+        left = length_hint(rest)
+        self._events += run.count - left
+        if left:
+            self.quirks[AFTER_THE_END] = self.quirks.get(AFTER_THE_END, 0) + left
 
     def _may_be_deep(self, run: Run) -> bool:
-        text, deepest = run.text, self._limits.chunk_depth
-        if text.count(b"[") + text.count(b"{") <= deepest:
+        deepest = self._limits.chunk_depth
+        if run.longest <= deepest:
             return False
-        return any(frame.data.count("[") + frame.data.count("{") > deepest for frame in run.frames())
+        payloads = run.text.split(b"}" + run.mark + b"{")
+        return any(len(one) > deepest - 2 and one.count(b"[") + one.count(b"{") >= deepest for one in payloads)
 
     def _read_run(self, run: Run) -> list[Event] | None:
         """The events of a run; None where one of them is not of this format."""

@@ -14,6 +14,7 @@ The encoding half is `openai_responses_request`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -103,25 +104,32 @@ class ResponsesDecoder(FrameDecoder[Event]):
         self._annotations = 0
 
     def _take(self, event: Event, made: list[ChunkResponse]) -> None:
+        self._take_all(iter((event,)), made)
+
+    def _take_all(self, events: Iterator[Event], made: list[ChunkResponse]) -> None:
         """Nearly every event is more of the part that came last: those are joined, the others go to `_take_any`."""
-        part = self._part
-        if part is not None and event.type == part.delta_type:
-            delta = event.delta
-            if (
-                event.item_id == part.item_id
-                and event.output_index == part.index
-                and event.content_index == part.content
-                and event.summary_index == part.summary
-                and type(delta) is str
-            ):
-                room = self._room - len(delta)
-                if room >= 0:
-                    self._room = room
-                    self._join(delta)
-                    return
-        if self._run:
-            self._end_run(made)
-        self._take_any(event, made)
+        part, join = self._part, self._join
+        for event in events:
+            if part is not None and event.type == part.delta_type:
+                delta = event.delta
+                if (
+                    event.item_id == part.item_id
+                    and event.output_index == part.index
+                    and event.content_index == part.content
+                    and event.summary_index == part.summary
+                    and type(delta) is str
+                ):
+                    room = self._room - len(delta)
+                    if room >= 0:
+                        self._room = room
+                        join(delta)
+                        continue
+            if self._run:
+                self._end_run(made)
+            self._take_any(event, made)
+            if self._done:
+                return
+            part = self._part
 
     def _end_run(self, made: list[ChunkResponse]) -> None:
         part, text = self._part, "".join(self._run)

@@ -51,14 +51,17 @@ def decode_text(data: bytes, position: int) -> str:
 class Run(msgspec.Struct, gc=False):
     """Many frames at once, for a reader that takes them all the same way: cheaper than a frame for each.
 
-    `text` holds their payloads one after the other, with a tab or a line end between them, and each begins with `{` and
-    ends with `}`. No JSON value can reach from one into the next: neither mark may stand in a string, and `}` with `{`
-    after it stands in no object and no list. So if there are as many values as payloads, each payload is one of them.
-    `frames` gives the frames one by one, as they would have come otherwise.
+    `text` holds their payloads one after the other, with `mark` between them, a tab or a line end; each begins with `{`
+    and ends with `}`. No JSON value can reach from one into the next: the mark may not stand in a string, and `}` with
+    `{` after it stands in no object and no list. So if there are as many values as payloads, each payload is one of
+    them. `frames` gives the frames one by one, as they would have come otherwise.
     """
 
     text: bytes
+    mark: bytes
     count: int
+    longest: int
+    """The length of the longest payload, or more."""
     frames: Callable[[], list[Any]]
 
 

@@ -60,7 +60,7 @@ class NdjsonDecoder(LineDecoder[Any]):
                 and text.count(b"}\n{") == len(lines) - 1
                 and is_utf8(text)
             ):
-                frames.append(Run(text, len(lines), partial(self._separate, lines, at)))
+                frames.append(Run(text, b"\n", len(lines), max(map(len, lines)), partial(self._separate, lines, at)))
                 return at + len(text)
         return self._separate_into(lines, at, frames)
 

@@ -41,11 +41,11 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """True for the last one of a body that ended in the middle of a line: more was to come."""
 
 
-def _separated(block: bytes, at: int, last_id: str, limits: Limits) -> list[SseEvent]:
-    """The events of a block that was taken as one, which starts at this offset, one by one."""
+def _separated(data: bytes, end: int, at: int, last_id: str, limits: Limits) -> list[SseEvent]:
+    """The events of bytes that were taken as one, from this offset of the stream, one by one."""
     decoder = SseDecoder(limits)
     decoder._mark, decoder._at, decoder._id = None, at, last_id
-    return decoder.feed(block)
+    return decoder.feed(data[:end])
 
 
 class SseDecoder(LineDecoder[Any]):
@@ -132,34 +132,30 @@ class SseDecoder(LineDecoder[Any]):
                 return data
         elif not data.startswith(head):
             return data
-        block, rest = data[:end], data[end + len(gap) :]
-        if self._joins and self._join_all(block, gap, head, frames):
-            return rest
-        if gap != b"\n\n" or b"\r" in block:
+        if self._joins and self._join_all(data, end, gap, head, frames):
+            return data[end + len(gap) :]
+        if gap != b"\n\n" or data.find(b"\r", 0, end) >= 0:
             return data
-        self._separate_events(block, head, kind, frames)
-        return rest
+        self._separate_events(data[:end], head, kind, frames)
+        return data[end + 2 :]
 
-    def _join_all(self, block: bytes, gap: bytes, head: bytes, frames: list[Any]) -> bool:
-        """Takes a block as one `Run`, if all its events begin with `head` and hold one object each."""
-        between = b"}" + gap + head + b"{"
-        payloads = block[len(head) :]
-        text = payloads.replace(between, b"}\t{")
-        is_plain = (
-            text[:1] == b"{"
-            and text[-1:] == b"}"
-            and block.startswith(head)
-            and b"\n" not in text
-            and b"\r" not in text
-        )
-        if not is_plain or not is_utf8(text):
+    def _join_all(self, data: bytes, end: int, gap: bytes, head: bytes, frames: list[Any]) -> bool:
+        """Takes all events up to `end` as one `Run`, if each begins with `head` and holds one object."""
+        if not data.startswith(head):
             return False
-        self._run(text, 1 + (len(payloads) - len(text)) // (len(between) - 3), block + gap, self._at, frames)
-        self._at += len(block) + len(gap)
+        payloads = data[len(head) : end].split(b"}" + gap + head + b"{")
+        text = b"}\t{".join(payloads)
+        if text[:1] != b"{" or text[-1:] != b"}" or b"\n" in text or b"\r" in text or not is_utf8(text):
+            return False
+        self._run(text, payloads, data, end + len(gap), frames)
         return True
 
-    def _run(self, text: bytes, count: int, block: bytes, at: int, frames: list[Any]) -> None:
-        frames.append(Run(text, count, partial(_separated, block, at, self._id, self._limits)))
+    def _run(self, text: bytes, payloads: list[bytes], data: bytes, end: int, frames: list[Any]) -> None:
+        """These payloads, which the bytes up to `end` hold, as one frame."""
+        longest = max(map(len, payloads)) + len(b"{}")
+        one_by_one = partial(_separated, data, end, self._at, self._id, self._limits)
+        frames.append(Run(text, b"\t", len(payloads), longest, one_by_one))
+        self._at += end
 
     def _separate_events(self, block: bytes, head: bytes, kind: str, frames: list[Any]) -> None:
         """Takes a block of events, most of which begin with `head`: one by one, or in stretches of those."""
@@ -189,8 +185,7 @@ class SseDecoder(LineDecoder[Any]):
             text = b"\t".join(pieces)
             if is_utf8(text):
                 block = head + (b"\n\n" + head).join(pieces) + b"\n\n"
-                self._run(text, len(pieces), block, at, frames)
-                self._at = at + len(block)
+                self._run(text, pieces, block, len(block), frames)
                 return
         for piece in pieces:
             frames.append(SseEvent(decode_text(piece, at + len(head)), kind, self._id, at))
