@@ -22,12 +22,14 @@ from ..chunks import ChunkResponse, Citation, PartEnd, StopReason, ToolCallDelta
 from ..errors import IncompleteStream, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..wire.json_array import ArrayElement
+from ..wire.lines import Run
 from .decoder import FrameDecoder, shown
 from .gemini_chunks import (
     Call,
     Candidate,
     Chunk,
     Part,
+    Reading,
     Usage,
     arguments_text,
     has_counts,
@@ -124,6 +126,7 @@ class GeminiDecoder(FrameDecoder[Chunk]):
         self._blocked: str | None = None
         self._counts: Usage | None = None
         self._run_of = _TEXT
+        self._reading = Reading(None, [])
         self._server_parts = 0
         self._cited: set[Citation] = set()
 
@@ -212,10 +215,18 @@ class GeminiDecoder(FrameDecoder[Chunk]):
             if piece is not None:
                 made.append(ChunkResponse(tool_calls=(piece,)))
 
+    def _read_run(self, run: Run) -> list[Chunk] | None:
+        chunks = super()._read_run(run)
+        self._reading = Reading(run, chunks or [])
+        return chunks
+
     def _take_any(self, chunk: Chunk, made: list[ChunkResponse]) -> None:
-        if is_respelled(chunk):
-            chunk = self._respelled(chunk.source)
-        tree = self._tree(chunk.source) if has_other_parts(chunk) else None
+        sent = chunk
+        if chunk.response is not None:  # the Code Assist service puts it there
+            chunk = chunk.response
+        if chunk.usageMetadata is None and is_respelled(self._source(sent)):
+            chunk = sent = self._respelled(self._source(sent))
+        tree = self._tree(self._source(sent)) if has_other_parts(chunk) else None
         for number, candidate in enumerate(chunk.candidates or ()):
             self._take_candidate(candidate, _within(tree, "candidates", number), made)
         feedback = chunk.promptFeedback
@@ -229,6 +240,9 @@ class GeminiDecoder(FrameDecoder[Chunk]):
             self._counts = chunk.usageMetadata
         if chunk.error is not None:
             raise self._provider_error(chunk.error)
+
+    def _source(self, chunk: Chunk) -> str:
+        return chunk.source or self._reading.source(chunk)
 
     def _take_whole(self, chunk: Chunk, made: list[ChunkResponse]) -> None:
         if chunk.candidates or chunk.promptFeedback is not None:

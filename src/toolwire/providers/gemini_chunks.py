@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ..chunks import TokenUsage
+from ..wire.lines import Run
 from .decoder import token_count
 from .partial_args import PartialArg
 
@@ -70,28 +71,42 @@ class Chunk(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(Chunk).decode
-_decode_lines = msgspec.json.Decoder(Chunk).decode_lines
+read_chunks = msgspec.json.Decoder(Chunk).decode_lines
+"""Many chunks at once, without their texts."""
 
 
 def read_chunk(data: str) -> Chunk:
-    """One chunk, with its own text at hand; the Code Assist service puts it into `response`."""
-    return _with_source(_decode(data), data)
-
-
-def read_chunks(text: bytes) -> list[Chunk]:
-    """Many chunks, with a tab between them."""
-    chunks = _decode_lines(text)
-    sources = text.decode().split("\t")
-    if len(sources) != len(chunks):
-        return []
-    return [_with_source(chunk, source) for chunk, source in zip(chunks, sources, strict=True)]
-
-
-def _with_source(chunk: Chunk, data: str) -> Chunk:
-    if chunk.response is not None:
-        chunk = chunk.response
+    """One chunk, with its own text at hand."""
+    chunk = _decode(data)
     chunk.source = data
     return chunk
+
+
+class Reading:
+    """The chunks of a `Run`, and the text of each for the few that need it."""
+
+    __slots__ = ("_chunks", "_places", "_run", "_texts")
+
+    def __init__(self, run: Run | None, chunks: list[Chunk]) -> None:
+        self._run = run
+        self._chunks = chunks
+        self._places: dict[int, int] = {}
+        self._texts: list[bytes] = []
+
+    def source(self, chunk: Chunk) -> str:
+        """The text of one of these chunks; empty for another."""
+        if self._run is None:
+            return ""
+        if not self._places:
+            self._places = {id(one): number for number, one in enumerate(self._chunks)}
+            between = self._run.mark.join((b"}", b"{"))
+            self._texts = self._run.text.split(between)
+        number = self._places.get(id(chunk))
+        if number is None:
+            return ""
+        before = b"" if number == 0 else b"{"
+        after = b"" if number == len(self._texts) - 1 else b"}"
+        return (before + self._texts[number] + after).decode()
 
 
 _OTHER_SPELLINGS = tuple(
@@ -103,9 +118,9 @@ _OTHER_SPELLINGS = tuple(
 )
 
 
-def is_respelled(chunk: Chunk) -> bool:
-    """Whether a chunk holds names as the Python SDK spells them; one whose counts are where they belong does not."""
-    return chunk.usageMetadata is None and any(name in chunk.source for name in _OTHER_SPELLINGS)
+def is_respelled(source: str) -> bool:
+    """Whether a chunk holds names as the Python SDK spells them. Not asked where the counts are in their place."""
+    return any(name in source for name in _OTHER_SPELLINGS)
 
 
 def has_other_parts(chunk: Chunk) -> bool:

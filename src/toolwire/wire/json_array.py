@@ -12,13 +12,14 @@ ends before its `]` gives a last frame that is marked as cut, so that half an ar
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
 
 from ..errors import LimitExceeded, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, KIB, Limits
-from .lines import decode_text
+from .lines import Run, decode_text, is_utf8
 from .sse import SseDecoder
 
 _BOM = b"\xef\xbb\xbf"
@@ -36,7 +37,9 @@ _START, _FIRST, _NEXT, _AFTER, _END = "[", "an element or ]", "an element", ", o
 _BREAK = b"\n,\r\n{"
 """What Google prints between two elements, and the first byte of the second."""
 
+_BETWEEN = b"}\n,\r\n{"
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
+_skip_lines = msgspec.json.Decoder(msgspec.Raw).decode_lines
 
 
 class ArrayElement(msgspec.Struct, frozen=True, gc=False):
@@ -51,9 +54,12 @@ class ArrayElement(msgspec.Struct, frozen=True, gc=False):
 
 
 class JsonArrayDecoder:
-    """Bytes in, elements out. `at` is where in the stream the array begins."""
+    """Bytes in, elements out. `at` is where in the stream the array begins. With `join_runs`, stretches of elements
+    come out as one `Run`.
+    """
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, at: int = 0) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, at: int = 0, join_runs: bool = False) -> None:
+        self._joins = join_runs
         self.position = at
         """Bytes taken so far; after an error, where it happened."""
         self._limits = limits
@@ -118,7 +124,11 @@ class JsonArrayDecoder:
             start = 1
         if not self._depth and (self._expected not in (_FIRST, _NEXT) or data[start : start + 1] != b"{"):
             return start
+        joins = self._joins
         while not self._tried and (end := data.find(_BREAK, start)) >= 0:
+            if joins and not self._depth:
+                start, joins = self._join_elements(data, start, frames), False
+                continue
             raw = bytes(self._held) + data[start:end] if self._depth else data[start:end]
             if len(raw) > self._limits.line or not _is_json(raw):
                 self._tried = True
@@ -132,6 +142,29 @@ class JsonArrayDecoder:
             self._expected = _NEXT
             start = end + len(_BREAK) - 1
         return start
+
+    def _join_elements(self, data: bytes, start: int, frames: list[Any]) -> int:
+        """Takes all elements from `start` to the last break as one `Run`, if they are as many JSON values as there are
+        breaks between them. Returns where the next element begins.
+        """
+        end = data.rfind(_BREAK, start)
+        if end < 0:
+            return start
+        elements = data[start:end].split(_BETWEEN)
+        text = b"}\t{".join(elements)
+        longest = max(map(len, elements)) + 2
+        if (
+            longest > self._limits.line
+            or text[:1] != b"{"
+            or text[-1:] != b"}"
+            or not is_utf8(text)
+            or _values(text) != len(elements)
+        ):
+            return start
+        one_by_one = partial(_elements, data[start:end], self.position + start)
+        frames.append(Run(text, b"\t", len(elements), longest, one_by_one))
+        self._expected = _NEXT
+        return end + len(_BREAK) - 1
 
     def _scan(self, data: bytes, frames: list[ArrayElement]) -> None:
         if not data:
@@ -241,6 +274,26 @@ class JsonArrayDecoder:
         error.before = frames
 
 
+def _values(text: bytes) -> int:
+    """How many JSON values these are; -1 where they are none."""
+    try:
+        return len(_skip_lines(text))
+    except (msgspec.MsgspecError, RecursionError):
+        return -1
+
+
+def _elements(block: bytes, at: int) -> list[ArrayElement]:
+    """The elements of a block that was taken as one, which starts at this offset."""
+    made: list[ArrayElement] = []
+    elements = block.split(_BETWEEN)
+    for number, element in enumerate(elements):
+        before = b"{" if number else b""
+        whole = before + element + (b"}" if number < len(elements) - 1 else b"")
+        made.append(ArrayElement(whole.decode(), at))
+        at += len(whole) + len(_BREAK) - 1
+    return made
+
+
 def _is_json(raw: bytes) -> bool:
     """Whether this is one JSON value from its first byte to its last: no piece of an object is."""
     try:
@@ -255,6 +308,7 @@ class SseOrArrayDecoder:
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, keep_stray: bool = False, join_runs: bool = False) -> None:
         self._limits = limits
+        self._joins = join_runs
         self._sse = SseDecoder(limits, keep_stray=keep_stray, join_runs=join_runs)
         self._framer: SseDecoder | JsonArrayDecoder = self._sse
         self._undecided = True
@@ -292,7 +346,7 @@ class SseOrArrayDecoder:
         if at == len(data):
             self._undecided = True
             return frames
-        self._framer = JsonArrayDecoder(self._limits, at=self._sse.position)
+        self._framer = JsonArrayDecoder(self._limits, at=self._sse.position, join_runs=self._joins)
         try:
             frames += self._framer.feed(data[at:])
         except ToolwireError as error:

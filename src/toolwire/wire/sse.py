@@ -41,6 +41,12 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """True for the last one of a body that ended in the middle of a line: more was to come."""
 
 
+def _blank_line(data: bytes) -> bytes:
+    """What ends an event here, to judge by the first line end: two LF or two CRLF."""
+    first = data.find(b"\n")
+    return b"\r\n\r\n" if first > 0 and data[first - 1] == 13 else b"\n\n"
+
+
 def _separated(data: bytes, end: int, at: int, last_id: str, limits: Limits) -> list[SseEvent]:
     """The events of bytes that were taken as one, from this offset of the stream, one by one."""
     decoder = SseDecoder(limits)
@@ -93,7 +99,7 @@ class SseDecoder(LineDecoder[Any]):
                 super()._take(data[: gap + 2], frames)
                 data = data[gap + 2 :]
             if self._text is None and self._first < 0 and not self._after_cr:
-                if self._held and (b"\n\n" in data or b"\r\n\r\n" in data):
+                if self._held and _blank_line(data) in data:
                     # The held line is joined once, by the read that ends its event.
                     data = bytes(self._held) + data
                     self._held = bytearray()
@@ -113,21 +119,20 @@ class SseDecoder(LineDecoder[Any]):
 
         Takes the whole events from the start of `data` and returns the rest of it. Gives what `_lines` would give.
         """
-        line_end, end = b"\n", data.rfind(b"\n\n")
-        if end < 0:
-            line_end, end = b"\r\n", data.rfind(b"\r\n\r\n")
+        gap = _blank_line(data)
+        end = data.rfind(gap)
         if not 0 < end <= self._plain:
             return data
-        kind, head, gap = "message", b"data: ", line_end * 2
+        kind, head = "message", b"data: "
         if data.startswith(b"event: "):
             # Events of one name come in long runs: cut at the name that stands in the middle, whatever it is.
             middle = data.rfind(gap + b"event: ", 0, end // 2 + 9)
             start = 0 if middle < 0 else middle + len(gap)
             head = data[start : data.find(b"\n", start) + 7]
-            if not head.endswith(line_end + b"data: "):
+            if not head.endswith(gap[: len(gap) // 2] + b"data: "):
                 return data
             try:
-                kind = head[7 : -6 - len(line_end)].decode() or "message"
+                kind = head[7:-6].strip(b"\r\n").decode() or "message"
             except UnicodeDecodeError:
                 return data
         elif not data.startswith(head):
