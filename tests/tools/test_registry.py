@@ -69,6 +69,6 @@ def test_nearest() -> None:
 def test_nearest_is_bounded() -> None:
     registry = ToolRegistry({"name": f"{n}{'ab' * 30}"} for n in range(128))
     assert registry.nearest(f"0{'ab' * 30}c")
-    assert registry.nearest(f"0{'ab' * 30}cccc") == [], "longer than any name can be"
+    assert registry.nearest(f"0{'ab' * 30}cccc") == [], "longer than is looked for"
     assert registry.nearest("ab" * 4_000_000) == []
     registry.nearest("ba" * 32)

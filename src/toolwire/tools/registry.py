@@ -9,6 +9,9 @@ from ..errors import ConfigError, ToolDefinitionError
 from .definition import NAME_LENGTH, ToolDefinition
 from .function import as_definition
 
+NEAR_LENGTH = 64
+"""Characters of a name up to which near ones are looked for: the search costs the square of it."""
+
 
 class ToolRegistry:
     """Tools by name, in the order they were added.
@@ -45,7 +48,7 @@ class ToolRegistry:
 
     def nearest(self, name: str) -> list[str]:
         """Up to three names that are close, for the sentence that tells a model its tool is unknown."""
-        if len(name) > NAME_LENGTH:
+        if len(name) > NEAR_LENGTH:
             return []
         from difflib import get_close_matches
 

@@ -16,11 +16,13 @@ from typing import Any
 
 import msgspec
 
-from ..limits import DEFAULT_LIMITS, Limits
+from ..errors import ToolwireError
+from ..limits import DEFAULT_LIMITS, KIB, Limits
 from .lines import HEAD, LineDecoder, Run, decode_text, invalid_utf8, is_utf8
 
 _BLANK = (b"\n", b"\r\n", b"\r")
 _FEW = 3  # events that are not worth a run
+_SHORT = 4 * KIB  # what may be looked at again when the next bytes come
 _RETRY_DIGITS = 18  # more is no waiting time, and Python refuses to read very long numbers
 
 
@@ -75,17 +77,27 @@ class SseDecoder(LineDecoder[Any]):
         self._keep_stray = keep_stray
         self._joins = join_runs
         self._plain = min(limits.line, limits.event)  # no first data line up to this length is over a bound
+        self._short = min(_SHORT, self._plain)
         self._after_cr = False
         self._text: str | None = None  # data of the event being collected: its first line ...
         self._joined: bytearray | None = None  # ... or, once a second one comes, all of them
         self._type = ""
         self._id = ""
         self._first = -1  # offset of the event's first field line
+        self._begun = b""  # the first line of an event and a part of the second, not looked at yet
 
     def close(self) -> list[Any]:
         """The body has ended: give the event that it ends, marked when its last line was not whole."""
+        frames: list[Any] = []
+        if self._begun and not self._ended:
+            begun, self._begun = self._begun, b""
+            try:
+                super()._take(begun, frames)
+            except ToolwireError as error:
+                self._fail(error, frames)
+                raise
         cut = bool(self._held or self._mark)
-        frames = super().close()
+        frames += super().close()
         if cut and frames:
             frames[-1] = msgspec.structs.replace(frames[-1], cut=True)
         return frames
@@ -93,6 +105,8 @@ class SseDecoder(LineDecoder[Any]):
     def _take(self, data: bytes, frames: list[Any]) -> None:
         if self._mark == b"" and data[:1] > b"" and data[:1] != b"\xef":
             self._mark = None
+        if self._begun:
+            data, self._begun = self._begun + data, b""
         if self._mark is None and not self._after_cr:
             if self._first >= 0 and (gap := data.find(b"\n\n")) >= 0:
                 # An event is half read: to its end the long way, then the short one again.
@@ -110,6 +124,14 @@ class SseDecoder(LineDecoder[Any]):
                         return
                     if b"\n" not in data and b"\r" not in data:
                         self._hold(data)
+                        return
+                    if (
+                        data[:7] == b"event: "
+                        and len(data) <= self._short
+                        and data.count(b"\n") == 1
+                        and b"\r" not in data
+                    ):
+                        self._begun = data
                         return
         super()._take(data, frames)
 
