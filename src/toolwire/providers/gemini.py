@@ -88,13 +88,14 @@ _UNSPECIFIED = ("", "0", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIE
 class _StreamedCall:
     """A call whose arguments come in pieces."""
 
-    __slots__ = ("call_id", "key", "name", "whole", "writer")
+    __slots__ = ("call_id", "key", "name", "room", "whole", "writer")
 
     def __init__(self, key: int, name: str, call_id: str, limits: Limits) -> None:
         self.key = key
         self.name = name
         self.call_id = call_id
         self.writer = ArgumentWriter(limits)
+        self.room = 0
         self.whole = False  # the arguments came at once all the same
 
 
@@ -201,7 +202,10 @@ class GeminiDecoder(FrameDecoder[Chunk]):
             or call.args
         ):
             return None
-        return streamed.writer.more(pieces[0])
+        text = streamed.writer.more(pieces[0])
+        if text:
+            streamed.room -= len(text)
+        return text if streamed.room >= 0 else None
 
     def _end_run(self, made: list[ChunkResponse]) -> None:
         text, kind, answer = "".join(self._run), self._run_of, self._first
@@ -391,6 +395,7 @@ class GeminiDecoder(FrameDecoder[Chunk]):
         if call_id:
             signed = {**(signed or {"wire": WIRE}), "id": call_id}
         piece = answer.tracker.delta(streamed.key, call_id or None, name or None, text, signed)
+        streamed.room = answer.tracker.room(streamed.key)
         if piece is not None and ended:
             piece.done = answer.tracker.done(streamed.key) is not None
         return piece
