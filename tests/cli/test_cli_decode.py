@@ -9,6 +9,7 @@ import pytest
 
 from cli.chat_bytes import ANSWER, CALCULATE, call_deltas, sse
 from cli.command import assert_sentence, clean_environment, toolwire_command
+from wire_bodies import WIRES, Call, End, Text, body
 
 TOOLS = [{"name": "calculate", "description": "", "parameters": {"type": "object", "required": ["sum"]}}]
 
@@ -308,3 +309,22 @@ def test_a_live_pipe_is_shown_as_it_comes() -> None:
         child.stdin.close()
         assert child.stdout.read().endswith(b"}\n")
     assert child.returncode == 0
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("named", ["auto", "by name"])
+def test_every_wire_is_decoded_and_recognised(wire: str, named: str) -> None:
+    recorded = body(wire, Text("Let me see."), Call("c1", "look", '{"city":"Paris"}'), End())
+    options = [] if named == "auto" else ["--wire", wire]
+    ran = toolwire_command("decode", "--summary", *options, "--cut", "7", stdin=recorded)
+    (summary,) = ran.lines
+    assert (ran.code, ran.err) == (0, "")
+    assert summary["text"] == "Let me see."
+    assert [(made["name"], made["arguments"]) for made in summary["calls"]] == [("look", {"city": "Paris"})]
+    assert (summary["stop_reason"], summary["complete"]) == ("tool_calls", True)
+
+
+def test_a_json_array_is_recognised() -> None:
+    chunk = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
+    ran = toolwire_command("decode", "--summary", stdin=json.dumps([chunk], indent=2).encode())
+    assert [(line["text"], line["stop_reason"]) for line in ran.lines] == [("Hi", "stop")]

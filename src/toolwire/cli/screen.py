@@ -26,6 +26,8 @@ RESULT_LINES, RESULT_CHARACTERS = 10, 800
 """How much of a result is shown; the model gets all of it."""
 
 _STYLES = {SegmentType.REASONING: "dim"}
+SERVER_TOOL_SHOWN = 200
+"""Characters of what a tool at the provider was asked or gave: it is for the model, and may be a whole page."""
 _ENDS = {
     StopReason.LENGTH: "cut by the token limit",
     StopReason.CONTENT_FILTER: "cut by the provider's content filter",
@@ -115,6 +117,10 @@ class Screen:
                 self._calls += 1
                 self._add(event.segment_id, "● ", "cyan")
                 self._add(event.segment_id, one_line(event.tool_name or "")[:100], "bold")
+            elif event.segment_type is SegmentType.SERVER_TOOL:
+                shown.wrap, shown.room = None, SERVER_TOOL_SHOWN
+                gave = " gave " if (event.metadata or {}).get("result") else " "
+                self._add(event.segment_id, f"○ {one_line(event.tool_name or '')[:100]} (at the provider){gave}", "dim")
             elif event.segment_type is SegmentType.MEDIA:
                 kind = (event.metadata or {}).get("media", "media")
                 self._add(event.segment_id, f"[{one_line(str(kind))}]", "dim")
@@ -127,7 +133,12 @@ class Screen:
         shown = self._segments.get(event.segment_id)
         if shown is None or shown.kind is SegmentType.MEDIA:
             return
-        if shown.kind in CALL_SEGMENTS:
+        if shown.kind is SegmentType.SERVER_TOOL:
+            if shown.room > 0:
+                end = " …" if len(event.delta) > shown.room else ""
+                self._add(event.segment_id, one_line(event.delta[: shown.room]) + end, "dim")
+                shown.room -= len(event.delta)
+        elif shown.kind in CALL_SEGMENTS:
             for field in event.fields or ():
                 self._field(event.segment_id, shown, field)
         else:
