@@ -31,7 +31,15 @@ PAYLOADS = [
     ),
     *(b"[DONE]", b"", b"{\t}", b'{"h":\xff}', b'{"i":1}\t{"j":2}', b" {}", b"{} "),
 ]
-HEADS = [b"data: ", b"data:", b"event: x\ndata: ", b"event: y\ndata: ", b"event: \xff\ndata: ", b"id: 7\ndata: "]
+HEADS = [
+    b"data: ",
+    b"data:",
+    b"event: x\ndata: ",
+    b"event: y\ndata: ",
+    b"event: \xff\ndata: ",
+    b"id: 7\ndata: ",
+    b"event: \rz\ndata: ",
+]
 ODD = [
     b": c\n\n",
     b"stray\n",
@@ -106,6 +114,8 @@ def outcome(decoder: Any, body: bytes, where: list[int]) -> tuple[list[Any], Any
 @example(b'event: x\ndata: {"a":1}\n\n' * 5 + b"event: x\ndata: [DONE]\n\n", [])
 @example(b'data: {"a":1}\r\n\r\n' * 5, [20])
 @example(b'data: {"a":1}\n{"b":2}\n\n' * 5, [])
+@example(b"event: \ra\ndata: {}\n\n" * 5, [])
+@example(b"event: a\rb\r\ndata: {}\r\n\r\n" * 5, [])
 def test_events(body: bytes, where: list[int]) -> None:
     plain = outcome(SseDecoder(keep_stray=True), body, [])
     assert outcome(SseDecoder(keep_stray=True, join_runs=True), body, where)[:2] == plain[:2]

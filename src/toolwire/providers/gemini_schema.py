@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from .json_schema import referenced
+
 _TYPES = {name: name.upper() for name in ("string", "number", "integer", "boolean", "array", "object", "null")}
 _FORMATS = {
     "string": ("enum", "date-time"),
@@ -118,7 +120,7 @@ class _Translation:
         while "$ref" in schema:
             ref = schema["$ref"]
             rest = {name: value for name, value in schema.items() if name != "$ref"}
-            target = self._target(ref)
+            target = referenced(self._root, ref)
             if target is None:
                 words.append(f"See {_json(ref)}.")
                 return rest, within, None
@@ -133,21 +135,6 @@ class _Translation:
             within = (*within, ref)
             schema = {**target, **rest}
         return schema, within, None
-
-    def _target(self, ref: Any) -> dict[str, Any] | None:
-        """What a reference within the schema means, if it is one and there is such a place."""
-        if not isinstance(ref, str) or ref[:1] != "#":
-            return None
-        found: Any = self._root
-        for step in ref[1:].split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and step.isascii() and step.isdigit() and int(step[:6]) < len(found):
-                found = found[int(step[:6])]
-            elif isinstance(found, dict) and step in found:
-                found = found[step]
-            else:
-                return None
-        return found if isinstance(found, dict) else None
 
     def _merged(
         self, schema: dict[str, Any], within: tuple[str, ...], words: list[str]

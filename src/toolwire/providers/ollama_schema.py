@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from ..errors import ConfigError
+from .json_schema import in_words, referenced
 
 _SILENT = frozenset({"title", "$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "$ref"})
 """What says nothing about a value, and references, which are put in place."""
@@ -38,7 +37,7 @@ def ollama_tool(name: str, description: str, parameters: dict[str, Any]) -> dict
         kept["required"] = schema["required"]
     return {
         "type": "function",
-        "function": {"name": name, "description": _joined(description, words, _said(others)), "parameters": kept},
+        "function": {"name": name, "description": _joined(description, words, in_words(others)), "parameters": kept},
     }
 
 
@@ -73,7 +72,7 @@ class _Rewriting:
             base = self.schema(schema["allOf"][0], within)
         named = f"As {_last(reference)}." if base is None and isinstance(reference, str) else ""
         base = base or {}
-        words = _joined(base.get("description", ""), made.get("description", ""), named, _said(others))
+        words = _joined(base.get("description", ""), made.get("description", ""), named, in_words(others))
         made = {**base, **made}
         made.pop("description", None)
         if words:
@@ -100,17 +99,10 @@ class _Rewriting:
 
     def _target(self, reference: Any, within: tuple[str, ...]) -> dict[str, Any] | None:
         """What a reference leads to, rewritten; None where it leads nowhere, to itself, or to too much."""
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            return None
         if reference in within or self._depth > _MOST_DEPTH or self._places > _MOST_PLACES:
             return None
-        found: Any = self._root
-        for step in reference[2:].split("/"):
-            step = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, dict) or step not in found:
-                return None
-            found = found[step]
-        return self.schema(found, (*within, reference))
+        found = referenced(self._root, reference)
+        return None if found is None else self.schema(found, (*within, reference))
 
 
 def _is_names(value: Any) -> bool:
@@ -141,11 +133,6 @@ def _wraps_one(schema: dict[str, Any]) -> bool:
 
 def _last(reference: str) -> str:
     return reference.rsplit("/", 1)[-1] or reference
-
-
-def _said(members: dict[str, Any]) -> str:
-    """Members of a schema as words: `minimum: 1, format: "date"`."""
-    return ", ".join(f"{key}: {msgspec.json.encode(value).decode()}" for key, value in members.items())
 
 
 def _joined(*texts: str) -> str:

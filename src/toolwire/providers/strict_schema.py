@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
+from .json_schema import in_words, referenced
 
 PROPERTIES = 5_000
 """How many properties a strict schema may have in all."""
@@ -162,7 +162,7 @@ def _merged(schema: Schema, every: Any) -> Schema:
 
 def _described(words: Any, moved: Schema) -> str:
     """The description with the keywords that found no other place."""
-    said = ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in moved.items())
+    said = in_words(moved)
     return f"{words} ({said})" if isinstance(words, str) and words else f"({said})"
 
 
@@ -258,14 +258,4 @@ def _branches(schemas: Iterable[Any], root: Schema) -> Iterator[Schema]:
             if isinstance(schema.get(name), list):
                 waiting += schema[name]
         if isinstance(schema.get("$ref"), str):
-            waiting.append(_target(schema["$ref"], root))
-
-
-def _target(reference: str, root: Schema) -> Any:
-    """What a reference within the same schema points to."""
-    found: Any = root
-    for step in reference.removeprefix("#").split("/")[1:]:
-        if not isinstance(found, dict):
-            return None
-        found = found.get(step.replace("~1", "/").replace("~0", "~"))
-    return found
+            waiting.append(referenced(root, schema["$ref"]))

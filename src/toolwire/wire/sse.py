@@ -151,10 +151,11 @@ class SseDecoder(LineDecoder[Any]):
             middle = data.rfind(gap + b"event: ", 0, end // 2 + 9)
             start = 0 if middle < 0 else middle + len(gap)
             head = data[start : data.find(b"\n", start) + 7]
-            if not head.endswith(gap[: len(gap) // 2] + b"data: "):
+            name, mark, _ = head[7:].partition(gap[: len(gap) // 2] + b"data: ")
+            if not mark or b"\r" in name:
                 return data
             try:
-                kind = head[7:-6].strip(b"\r\n").decode() or "message"
+                kind = name.decode() or "message"
             except UnicodeDecodeError:
                 return data
         elif not data.startswith(head):
