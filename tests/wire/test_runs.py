@@ -115,6 +115,8 @@ def outcome(decoder: Any, body: bytes, where: list[int]) -> tuple[list[Any], Any
 @example(b'data: {"a":1}\r\n\r\n' * 5, [20])
 @example(b'data: {"a":1}\n{"b":2}\n\n' * 5, [])
 @example(b"event: \ra\ndata: {}\n\n" * 5, [])
+@example(b"data: {}\ndata: {}\n\n", [])
+@example(b"event: x\ndata: {}\n\n" + b"event: y\ndata: {}\n\n" + b"event: z\ndata: {}\n\n", [])
 @example(b"event: a\rb\r\ndata: {}\r\n\r\n" * 5, [])
 def test_events(body: bytes, where: list[int]) -> None:
     plain = outcome(SseDecoder(keep_stray=True), body, [])
@@ -140,11 +142,12 @@ def test_elements(body: bytes, where: list[int]) -> None:
         (SseDecoder(join_runs=True), b'data: {"a":1}\n\n' * 5),
         (SseDecoder(join_runs=True), b'event: x\ndata: {"a":"\xc3\xa9"}\n\n' * 5),
         (SseDecoder(join_runs=True), b"event: y\ndata: {}\n\n" + b'event: x\ndata: {"a":1}\n\n' * 5),
+        (SseDecoder(join_runs=True), b"".join(b"event: %d\ndata: {}\n\n" % number for number in range(5))),
         (SseDecoder(join_runs=True), b'data: {"a":1}\r\n\r\n' * 5),
         (NdjsonDecoder(join_runs=True), b'{"a":1}\n' * 5),
         (SseOrArrayDecoder(join_runs=True), b"[" + b"\n,\r\n".join([b'{"a":1}'] * 5) + b"\n]"),
     ],
-    ids=["data", "event", "mixed", "crlf", "ndjson", "array"],
+    ids=["data", "event", "mixed", "named", "crlf", "ndjson", "array"],
 )
 def test_like_frames_do_come_as_a_run(decoder: Any, body: bytes) -> None:
     frames = decoder.feed(body)

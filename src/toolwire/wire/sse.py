@@ -160,7 +160,7 @@ class SseDecoder(LineDecoder[Any]):
                 return data
         elif not data.startswith(head):
             return data
-        if self._joins and self._join_all(data, end, gap, head, frames):
+        if self._joins and (self._join_all(data, end, gap, head, frames) or self._join_named(data, end, gap, frames)):
             return data[end + len(gap) :]
         if gap != b"\n\n" or data.find(b"\r", 0, end) >= 0:
             return data
@@ -169,13 +169,35 @@ class SseDecoder(LineDecoder[Any]):
 
     def _join_all(self, data: bytes, end: int, gap: bytes, head: bytes, frames: list[Any]) -> bool:
         """Takes all events up to `end` as one `Run`, if each begins with `head` and holds one object."""
-        if not data.startswith(head):
+        last = data.rfind(gap, 0, end)
+        if not (data.startswith(head) and data.startswith(head, last + len(gap) if last >= 0 else 0)):
             return False
         payloads = data[len(head) : end].split(b"}" + gap + head + b"{")
         text = b"}\t{".join(payloads)
         if text[:1] != b"{" or text[-1:] != b"}" or b"\n" in text or b"\r" in text or not is_utf8(text):
             return False
         self._run(text, payloads, data, end + len(gap), frames)
+        return True
+
+    def _join_named(self, data: bytes, end: int, gap: bytes, frames: list[Any]) -> bool:
+        """Takes all events up to `end` as one `Run`, if each has a name, whatever it is, and holds one object."""
+        if gap != b"\n\n" or not data.startswith(b"event: "):
+            return False
+        lines = data[:end].split(b"\n")
+        names, payloads = lines[0::3], lines[1::3]
+        if len(lines) % 3 != 2 or any(lines[2::3]):
+            return False
+        text = b"\n".join(payloads).replace(b"}\ndata: {", b"}\t{")
+        if (
+            text[:7] != b"data: {"
+            or text[-1:] != b"}"
+            or b"\n" in text
+            or b"\n".join(names).count(b"\nevent: ") != len(names) - 1
+            or data.find(b"\r", 0, end) >= 0
+            or not is_utf8(data[:end])
+        ):
+            return False
+        self._run(text[6:], payloads, data, end + 2, frames)
         return True
 
     def _run(self, text: bytes, payloads: list[bytes], data: bytes, end: int, frames: list[Any]) -> None:
