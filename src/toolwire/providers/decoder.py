@@ -201,8 +201,8 @@ class FrameDecoder(ABC, Generic[Event]):
         deepest = self._limits.chunk_depth
         if run.longest <= deepest:
             return False
-        payloads = run.text.split(b"}" + run.mark + b"{")
-        return any(len(one) > deepest - 2 and one.count(b"[") + one.count(b"{") >= deepest for one in payloads)
+        long = [one for one in run.text.split(b"}" + run.mark + b"{") if len(one) > deepest - 2]
+        return any(one.count(b"[") + one.count(b"{") >= deepest for one in long)
 
     def _read_run(self, run: Run) -> list[Event] | None:
         """The events of a run; None where one of them is not of this format."""
