@@ -80,6 +80,17 @@ def read(pieces: Iterable[bytes], wire: str = "openai-chat", **options: Any) -> 
     return stream, events
 
 
+def check_every_cut(body: bytes, wire: str = "openai-chat") -> None:
+    """Law 1 for a small body: cut in two at every place, and byte by byte."""
+    stream, events = read(whole(body), wire)
+    expected, summary = list(merged(events)), stream.summary()
+    for pieces in (*([body[:at], body[at:]] for at in range(len(body) + 1)), bytewise(body)):
+        cut, cut_events = read(pieces, wire)
+        check_shape(cut_events)
+        assert list(merged(cut_events)) == expected
+        assert cut.summary() == summary
+
+
 def check_shape(events: list[SegmentEvent]) -> None:
     """What holds for every stream: one last word, and every segment begun and ended once."""
     assert events, "a stream always says how it ended"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from feeding import bytewise, check_shape, merged, read, whole
+from feeding import bytewise, check_every_cut, check_shape, merged, read, whole
 from toolwire import EventType, Limits, SegmentEvent, SegmentType, StopReason, Stream, TokenUsage
 from toolwire.providers.ollama import STOP_REASONS
 
@@ -128,13 +128,7 @@ def test_calls(name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_do_not_depend_on_cuts(name: str) -> None:
     body, _ = CALLS[name]
-    stream, events = ollama(whole(body))
-    expected, summary = list(merged(events)), stream.summary()
-    for at in range(len(body) + 1):
-        cut, cut_events = ollama([body[:at], body[at:]])
-        assert list(merged(cut_events)) == expected
-        assert cut.summary() == summary
-    assert list(merged(ollama(bytewise(body))[1])) == expected
+    check_every_cut(body, "ollama")
 
 
 @pytest.mark.parametrize("name", CALLS)

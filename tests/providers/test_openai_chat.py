@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from feeding import DONE, bytewise, call, check_shape, delta, merged, read, sse, whole
+from feeding import DONE, bytewise, call, check_every_cut, check_shape, delta, merged, read, sse, whole
 from toolwire import EventType, Limits, SegmentType, StopReason
 from toolwire.providers.openai_chat import STOP_REASONS
 
@@ -231,14 +231,7 @@ def test_calls(name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_do_not_depend_on_cuts(name: str) -> None:
     body, _ = CALLS[name]
-    stream, events = read(whole(body))
-    expected, summary = list(merged(events)), stream.summary()
-    for at in range(len(body) + 1):
-        cut, cut_events = read([body[:at], body[at:]])
-        assert list(merged(cut_events)) == expected
-        assert cut.summary() == summary
-    cut, cut_events = read(bytewise(body))
-    assert list(merged(cut_events)) == expected
+    check_every_cut(body)
 
 
 CALL = delta(tool_calls=[call('{"x":1}', id="c1", name="f")])

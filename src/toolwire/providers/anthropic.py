@@ -70,9 +70,9 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
     _read = staticmethod(msgspec.json.Decoder(MessageEvent).decode)
     _read_lines = staticmethod(msgspec.json.Decoder(MessageEvent).decode_lines)
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
-        super().__init__(limits, provider=provider)
-        self._tracker = ToolCallTracker(limits, provider=self._provider)
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__(limits)
+        self._tracker = ToolCallTracker(limits, provider=self.wire)
         self._blocks: dict[int | str | None, Block] = {}
         self._current: Block | None = None
         self._last: Block | None = None
@@ -106,16 +106,16 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
                 if text and block.room >= 0:
                     join(text)
                     continue
-            if self._run:
-                self._end_run(made)
+            if self._pieces:
+                self._end_pieces(made)
             self._take_any(event, made)
             if self._done:
                 return
             block = self._current
 
-    def _end_run(self, made: list[ChunkResponse]) -> None:
-        text, block = "".join(self._run), self._current
-        self._run.clear()
+    def _end_pieces(self, made: list[ChunkResponse]) -> None:
+        text, block = "".join(self._pieces), self._current
+        self._pieces.clear()
         if block is None:
             return
         if block.kind is TEXT:

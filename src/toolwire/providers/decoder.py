@@ -4,8 +4,9 @@ A format's decoder is a child of `FrameDecoder` that says what one event means (
 means (`_finish`). Here is the rest: nesting that is too deep, several payloads that nobody separated, errors that stand
 outside the events, bodies that are no stream at all, and where in the stream a fault was.
 
-Pieces of one stretch of words, or of one call's arguments, that come in one `feed` are joined (a run): they would be
-handed on together anyway, and most of the cost of an event is what is made of it, not what it says.
+Two things are done at once for speed. Frames that are alike come as a `Run` and are read together. And pieces of one
+stretch of words, or of one call's arguments, that come in one `feed` are joined: they would be handed on together
+anyway, and most of the cost of an event is what is made of it, not what it says.
 """
 
 from __future__ import annotations
@@ -76,23 +77,22 @@ class FrameDecoder(ABC, Generic[Event]):
     _kind: ClassVar[str]
     """What a body is called in words: `a chat completion`."""
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
-        self._provider = provider or self.wire
         self._done = False
         self._events = 0
         self._stray: list[str] = []
         self._stray_size = 0
-        self._run: list[str] = []
-        self._join = self._run.append
+        self._pieces: list[str] = []
+        self._join = self._pieces.append
         self.quirks: dict[str, int] = {}
 
     @abstractmethod
     def _take(self, event: Event, made: list[ChunkResponse]) -> None:
         """Appends the chunks of one event. At the proper end it sets `_done` and appends the last chunk.
 
-        A piece that only continues what the one before it was part of may go to `_run` instead; any other event ends
-        the run first.
+        A piece that only continues what the one before it was part of may go to `_pieces` instead (`_join`); any other
+        event ends those first.
         """
 
     def _take_all(self, events: Iterator[Event], made: list[ChunkResponse]) -> None:
@@ -105,8 +105,8 @@ class FrameDecoder(ABC, Generic[Event]):
             if self._done:
                 return
 
-    def _end_run(self, made: list[ChunkResponse]) -> None:
-        """Empties `_run` into one chunk. For decoders that join pieces."""
+    def _end_pieces(self, made: list[ChunkResponse]) -> None:
+        """Empties `_pieces` into one chunk. For decoders that join."""
 
     def _finish(self) -> list[ChunkResponse]:
         """The end of the body, before the format's own end mark: the last chunk if that is a proper end too."""
@@ -131,7 +131,7 @@ class FrameDecoder(ABC, Generic[Event]):
                     continue
                 if frame.stray or self._done:
                     self._events = count
-                    self._end_open_run(made)
+                    self._end_open_pieces(made)
                     made += self._feed_outside(frame)
                     count = self._events
                     continue
@@ -145,14 +145,14 @@ class FrameDecoder(ABC, Generic[Event]):
                     raise self._fault("an event is nested too deeply") from None
                 except msgspec.MsgspecError as error:
                     self._events = count
-                    self._end_open_run(made)
+                    self._end_open_pieces(made)
                     made += self._feed_irregular(frame, error)
                     count = self._events
                     continue
                 take(event, made)
-            self._end_open_run(made)
+            self._end_open_pieces(made)
         except ToolwireError as error:
-            self._end_open_run(made)
+            self._end_open_pieces(made)
             if frame is not None and type(frame) is not Run:
                 error.facts.setdefault("position", frame.position)
                 error.facts.setdefault("event", count)
@@ -181,7 +181,7 @@ class FrameDecoder(ABC, Generic[Event]):
         """Appends the chunks of many frames that are read at once; one by one, where that does not go well."""
         events = None if self._done or self._may_be_deep(run) else self._read_run(run)
         if events is None or len(events) != run.count:
-            self._end_open_run(made)
+            self._end_open_pieces(made)
             made += self.feed(run.frames())
             return
         rest = iter(events)
@@ -211,9 +211,9 @@ class FrameDecoder(ABC, Generic[Event]):
         except (msgspec.MsgspecError, RecursionError):
             return None
 
-    def _end_open_run(self, made: list[ChunkResponse]) -> None:
-        if self._run:
-            self._end_run(made)
+    def _end_open_pieces(self, made: list[ChunkResponse]) -> None:
+        if self._pieces:
+            self._end_pieces(made)
 
     def _feed_outside(self, frame: Any) -> list[ChunkResponse]:
         if frame.stray:
@@ -233,7 +233,7 @@ class FrameDecoder(ABC, Generic[Event]):
             self._count("events-not-separated")
             return self._feed_lines(frame)
         if frame.cut:
-            raise IncompleteStream(provider=self._provider, position=frame.position)
+            raise IncompleteStream(provider=self.wire, position=frame.position)
         raise self._fault(f"an event is not of this format: {error}")
 
     def _feed_lines(self, frame: Any) -> list[ChunkResponse]:
@@ -257,7 +257,7 @@ class FrameDecoder(ABC, Generic[Event]):
             self._count("indented-data")
             return self.feed([SseEvent(line[5:].lstrip(" "), position=frame.position, cut=frame.cut)])
         if frame.cut and not self._done and any(field.startswith(line) for field in _FIELDS):
-            raise IncompleteStream(provider=self._provider, position=frame.position)
+            raise IncompleteStream(provider=self.wire, position=frame.position)
         text = line[6:].strip() if line.startswith("error:") else line
         words = None
         if text.startswith("{") and not is_deeper(text, self._limits.chunk_depth):
@@ -287,7 +287,7 @@ class FrameDecoder(ABC, Generic[Event]):
         raise ProtocolError(
             f"this is no event stream: it begins with {shown!r}",
             hint=f"Check that the URL or file is the streamed answer of {self._kind}.",
-            provider=self._provider,
+            provider=self.wire,
             position=0,
         )
 
@@ -309,7 +309,7 @@ class FrameDecoder(ABC, Generic[Event]):
         return (named or ProviderError)(
             f"the provider reported an error in the stream: {shown(words)[:2000]}",
             hint="Nothing of this answer was run. If the provider is overloaded, try again later.",
-            provider=self._provider,
+            provider=self.wire,
             code=code if isinstance(code, (str, int)) else None,
         )
 
@@ -317,7 +317,7 @@ class FrameDecoder(ABC, Generic[Event]):
         return ProtocolError(
             message,
             hint=f"Check that this is the streamed answer of {self._kind}, whole and unchanged.",
-            provider=self._provider,
+            provider=self.wire,
         )
 
     def _count(self, quirk: str) -> None:

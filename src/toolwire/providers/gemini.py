@@ -120,13 +120,13 @@ class GeminiDecoder(FrameDecoder[Chunk]):
     _read = staticmethod(read_chunk)
     _read_lines = staticmethod(read_chunks)
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
-        super().__init__(limits, provider=provider)
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__(limits)
         self._answers: dict[int, _Answer] = {}
         self._first: _Answer | None = None
         self._blocked: str | None = None
         self._counts: Usage | None = None
-        self._run_of = _TEXT
+        self._pieces_of = _TEXT
         self._reading = Reading(None, [])
         self._server_parts = 0
         self._cited: set[Citation] = set()
@@ -178,15 +178,15 @@ class GeminiDecoder(FrameDecoder[Chunk]):
                         elif text:
                             kind = _THOUGHT if part.thought else _TEXT
                         if text:
-                            if kind is not self._run_of:
-                                self._end_open_run(made)
-                                self._run_of = kind
+                            if kind is not self._pieces_of:
+                                self._end_open_pieces(made)
+                                self._pieces_of = kind
                             self._join(text)
                             answer.open = True
                             if usage.totalTokenCount is not None:
                                 self._counts = usage
                             return
-        self._end_open_run(made)
+        self._end_open_pieces(made)
         self._take_any(chunk, made)
 
     def _piece(self, call: Call, answer: _Answer) -> str | None:
@@ -207,9 +207,9 @@ class GeminiDecoder(FrameDecoder[Chunk]):
             streamed.room -= len(text)
         return text if streamed.room >= 0 else None
 
-    def _end_run(self, made: list[ChunkResponse]) -> None:
-        text, kind, answer = "".join(self._run), self._run_of, self._first
-        self._run.clear()
+    def _end_pieces(self, made: list[ChunkResponse]) -> None:
+        text, kind, answer = "".join(self._pieces), self._pieces_of, self._first
+        self._pieces.clear()
         if kind is _TEXT:
             made.append(ChunkResponse(text))
         elif kind is _THOUGHT:
@@ -277,12 +277,12 @@ class GeminiDecoder(FrameDecoder[Chunk]):
             try:
                 msgspec.json.decode(text)
             except (msgspec.MsgspecError, RecursionError):
-                raise IncompleteStream(provider=self._provider) from None
+                raise IncompleteStream(provider=self.wire) from None
 
     def _feed_irregular(self, frame: Any, error: msgspec.MsgspecError) -> list[ChunkResponse]:
         if isinstance(frame, ArrayElement):
             if frame.cut:
-                raise IncompleteStream(provider=self._provider, position=frame.position)
+                raise IncompleteStream(provider=self.wire, position=frame.position)
             raise self._fault(f"an element of the array is not of this format: {error}")
         return super()._feed_irregular(frame, error)
 
@@ -330,7 +330,7 @@ class GeminiDecoder(FrameDecoder[Chunk]):
     def _begin(self, number: int) -> _Answer:
         if len(self._answers) >= self._limits.calls:
             raise self._fault("too many candidates in one answer")
-        answer = self._answers[number] = _Answer(ToolCallTracker(self._limits, provider=self._provider))
+        answer = self._answers[number] = _Answer(ToolCallTracker(self._limits, provider=self.wire))
         if number == 0:
             self._first = answer
         return answer

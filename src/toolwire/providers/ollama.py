@@ -66,9 +66,9 @@ class OllamaDecoder(FrameDecoder[_Line]):
     _read = staticmethod(msgspec.json.Decoder(_Line).decode)
     _read_lines = staticmethod(msgspec.json.Decoder(_Line).decode_lines)
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
-        super().__init__(limits, provider=provider)
-        self._tracker = ToolCallTracker(limits, provider=self._provider)
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__(limits)
+        self._tracker = ToolCallTracker(limits, provider=self.wire)
         self._is_thought = False
 
     def _take(self, line: _Line, made: list[ChunkResponse]) -> None:
@@ -79,11 +79,11 @@ class OllamaDecoder(FrameDecoder[_Line]):
             if message.tool_calls is None and message.images is None and not (content and thinking):
                 if content or thinking:
                     if self._is_thought is not bool(thinking):
-                        self._end_open_run(made)
+                        self._end_open_pieces(made)
                         self._is_thought = bool(thinking)
                     self._join(content or thinking)
                 return
-        self._end_open_run(made)
+        self._end_open_pieces(made)
         if message is not None:
             self._take_parts(message, made)
         elif not line.done and line.error is None:
@@ -93,9 +93,9 @@ class OllamaDecoder(FrameDecoder[_Line]):
         if line.done:
             self._end(line, made)
 
-    def _end_run(self, made: list[ChunkResponse]) -> None:
-        text = "".join(self._run)
-        self._run.clear()
+    def _end_pieces(self, made: list[ChunkResponse]) -> None:
+        text = "".join(self._pieces)
+        self._pieces.clear()
         made.append(ChunkResponse("", text) if self._is_thought else ChunkResponse(text))
 
     def _take_parts(self, message: _Message, made: list[ChunkResponse]) -> None:

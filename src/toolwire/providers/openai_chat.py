@@ -117,11 +117,11 @@ class ChatDecoder(FrameDecoder[_Chunk]):
     _read = staticmethod(msgspec.json.Decoder(_Chunk).decode)
     _read_lines = staticmethod(msgspec.json.Decoder(_Chunk).decode_lines)
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
-        super().__init__(limits, provider=provider)
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__(limits)
         self._answers: dict[int, _Answer] = {}
         self._first: _Answer | None = None
-        self._run_of: int | str | None = None
+        self._pieces_of: int | str | None = None
         self._room = 0
 
     def _take(self, chunk: _Chunk, made: list[ChunkResponse]) -> None:
@@ -159,23 +159,23 @@ class ChatDecoder(FrameDecoder[_Chunk]):
                         if content or reasoning:
                             answer.open = True
                             kind = _CONTENT if content else _REASONING
-                            if kind is not self._run_of:
-                                self._begin_run(kind, made)
+                            if kind is not self._pieces_of:
+                                self._begin_pieces(kind, made)
                             self._join(content or reasoning)
                         return
-        if self._run:
-            self._end_run(made)
+        if self._pieces:
+            self._end_pieces(made)
         self._take_any(chunk, made)
 
-    def _begin_run(self, kind: int | str, made: list[ChunkResponse]) -> None:
-        if self._run:
-            self._end_run(made)
-        self._run_of = kind
+    def _begin_pieces(self, kind: int | str, made: list[ChunkResponse]) -> None:
+        if self._pieces:
+            self._end_pieces(made)
+        self._pieces_of = kind
 
-    def _end_run(self, made: list[ChunkResponse]) -> None:
-        text, kind = "".join(self._run), self._run_of
-        self._run.clear()
-        self._run_of = None
+    def _end_pieces(self, made: list[ChunkResponse]) -> None:
+        text, kind = "".join(self._pieces), self._pieces_of
+        self._pieces.clear()
+        self._pieces_of = None
         if kind is _CONTENT:
             made.append(ChunkResponse(text))
         elif kind is _REASONING:
@@ -197,13 +197,13 @@ class ChatDecoder(FrameDecoder[_Chunk]):
         arguments = function.arguments
         if answer.tracker is None or type(arguments) is not str or not arguments:
             return False
-        if call.index != self._run_of:
-            self._begin_run(call.index, made)
+        if call.index != self._pieces_of:
+            self._begin_pieces(call.index, made)
             self._room = answer.tracker.room(call.index)
         self._room -= len(arguments)
         if self._room < 0:
-            self._end_open_run(made)
-            self._run_of = None
+            self._end_open_pieces(made)
+            self._pieces_of = None
             return False
         answer.has_delta = answer.open = True
         self._join(arguments)
@@ -327,7 +327,7 @@ class ChatDecoder(FrameDecoder[_Chunk]):
     def _calls(self, delta: _Delta, answer: _Answer) -> list[ToolCallDelta]:
         tracker = answer.tracker
         if tracker is None:
-            tracker = answer.tracker = ToolCallTracker(self._limits, provider=self._provider)
+            tracker = answer.tracker = ToolCallTracker(self._limits, provider=self.wire)
         calls: list[ToolCallDelta] = []
         sent = delta.tool_calls or ()
         for call in (sent,) if isinstance(sent, _ToolCall) else sent:

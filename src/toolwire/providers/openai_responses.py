@@ -95,10 +95,10 @@ class ResponsesDecoder(FrameDecoder[Event]):
     _read = staticmethod(msgspec.json.Decoder(Event).decode)
     _read_lines = staticmethod(msgspec.json.Decoder(Event).decode_lines)
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, provider: str = "") -> None:
-        super().__init__(limits, provider=provider)
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__(limits)
         self._items = Items(limits)
-        self._calls = Calls(self._items, limits, self._provider, count=self._count, fault=self._fault)
+        self._calls = Calls(self._items, limits, self.wire, count=self._count, fault=self._fault)
         self._part: Part | None = None
         self._room = -1
         self._annotations = 0
@@ -124,16 +124,16 @@ class ResponsesDecoder(FrameDecoder[Event]):
                         self._room = room
                         join(delta)
                         continue
-            if self._run:
-                self._end_run(made)
+            if self._pieces:
+                self._end_pieces(made)
             self._take_any(event, made)
             if self._done:
                 return
             part = self._part
 
-    def _end_run(self, made: list[ChunkResponse]) -> None:
-        part, text = self._part, "".join(self._run)
-        self._run.clear()
+    def _end_pieces(self, made: list[ChunkResponse]) -> None:
+        part, text = self._part, "".join(self._pieces)
+        self._pieces.clear()
         if part is None or not text:
             return
         if part.kind is ARGUMENTS:
