@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolwire.providers.gemini_schema import gemini_schema
@@ -213,6 +213,8 @@ anything = st.recursive(
 
 @given(st.dictionaries(keywords, anything | values | st.lists(anything, max_size=2), max_size=4))
 @settings(max_examples=600)
+@example({"anyOf": [{"anyOf": ["string", "null"]}], "$ref": None})
+@example({"anyOf": [{"anyOf": [{"anyOf": ["string", "null"]}, "null"]}], "description": "x", "nullable": True})
 def test_whatever_comes_the_result_is_of_the_subset(schema: dict[str, Any]) -> None:
     made = gemini_schema(schema)
     for one in schemas_in(made):

@@ -159,17 +159,12 @@ class _Translation:
     def _alternatives(
         self, variants: list[dict[str, Any]], schema: dict[str, Any], words: list[str], nullable: bool
     ) -> dict[str, Any]:
-        """`anyOf` must stand alone: what is said of the whole goes to the first alternative, null to each."""
+        """One of these, with what is said of the whole."""
         if not variants:
             return _described({"type": "NULL"}, schema.get("description"), words, nullable=False)
         beside = ("title", "default", "example")
         words += [f"{name.capitalize()}: {_json(schema[name])}." for name in beside if name in schema]
-        first = _described(variants[0], None, [], nullable)
-        whole = _described({}, schema.get("description"), words, nullable=False).get("description")
-        if whole:
-            own = first.get("description")
-            first["description"] = f"{whole} {own}" if own else whole
-        return {"anyOf": [first, *(_described(variant, None, [], nullable) for variant in variants[1:])]}
+        return _described({"anyOf": variants}, schema.get("description"), words, nullable)
 
     def _single(
         self, schema: dict[str, Any], kind: str | None, within: tuple[str, ...], words: list[str]
@@ -334,13 +329,16 @@ def _take_required(made: dict[str, Any], schema: dict[str, Any], names: list[Any
 
 
 def _described(made: dict[str, Any], text: Any, words: list[str], nullable: bool) -> dict[str, Any]:
+    """The schema with these words. `anyOf` must stand alone: there they go to the first alternative, null to each."""
+    if "anyOf" in made:
+        first, *others = made["anyOf"]
+        whole = _described({}, text, words, nullable=False).get("description")
+        return {"anyOf": [_described(one, whole if one is first else None, [], nullable) for one in (first, *others)]}
     said = [part for part in (text, made.get("description"), *words) if _is_text(part) and part]
     described = dict(made)
     if said:
         described["description"] = " ".join(dict.fromkeys(said))
-    if nullable and "anyOf" in described:
-        described["anyOf"] = [{**variant, "nullable": True} for variant in described["anyOf"]]
-    elif nullable:
+    if nullable:
         described["nullable"] = True
     return described
 
