@@ -116,6 +116,7 @@ def outcome(decoder: Any, body: bytes, where: list[int]) -> tuple[list[Any], Any
 @example(b'data: {"a":1}\n{"b":2}\n\n' * 5, [])
 @example(b"event: \ra\ndata: {}\n\n" * 5, [])
 @example(b"data: {}\ndata: {}\n\n", [])
+@example(b"event: x\ndata: {}\nid: 7\nevent: y\ndata: {}\n\n", [])
 @example(b"event: x\ndata: {}\n\n" + b"event: y\ndata: {}\n\n" + b"event: z\ndata: {}\n\n", [])
 @example(b"event: a\rb\r\ndata: {}\r\n\r\n" * 5, [])
 def test_events(body: bytes, where: list[int]) -> None:
@@ -165,6 +166,7 @@ BROKEN = {
     "one object over two events, two in the next": sse(
         WORD, *[WORD] * 4, '{"choices":[{"delta":{"content":"a"}', "}]}", '{"choices":[]}{"choices":[]}', WORD
     ),
+    "two objects in one event": sse(*[WORD] * 4, '{"choices":[]}{"choices":[]}', *[WORD] * 4),
     "a string over two events": sse(*[WORD] * 4, '{"z":"x}', '{"}', '{"choices":[]}{"choices":[]}', WORD),
     "another thing in the middle": sse(*[WORD] * 4, "[1]", *[WORD] * 4),
     "an end in the middle": sse(*[WORD] * 4, delta(finish="stop"), "[DONE]", *[WORD] * 4),
