@@ -78,11 +78,16 @@ Part = TextPart | ThinkingPart | ToolCallPart | MediaPart | ToolResultPart | Opa
 
 
 class Message(msgspec.Struct, omit_defaults=True):
-    """One turn of one side. `provider_data` are opaque blocks that go back with an assistant message, in order."""
+    """One turn of one side. `provider_data` are opaque blocks that go back with an assistant message, in order.
+
+    `origin` is the name of the provider that wrote an assistant message, where it is known: what only that provider can
+    read goes to no other, even one of the same wire format.
+    """
 
     role: Role
     content: str | list[Part] = ""
     provider_data: list[dict[str, Any]] = []
+    origin: str = ""
 
     @property
     def parts(self) -> list[Part]:

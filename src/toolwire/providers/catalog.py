@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ..errors import AuthenticationFailed, ConfigError
-from .openai_chat_request import OPENAI, ChatDialect
+from .dialects import DEEPSEEK, MISTRAL, OPENAI, OPENROUTER, ChatDialect
 from .openai_chat_request import WIRE as CHAT
 from .wires import wire_format
 
@@ -52,9 +52,6 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     is_local: bool = False
     """Runs on this machine: no key, found by looking at its port."""
 
-
-_OPENROUTER = ChatDialect(reasoning_field="reasoning_details")
-_REASONING_CONTENT = ChatDialect(reasoning_field="reasoning_content")
 
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider
@@ -102,7 +99,7 @@ PROVIDERS: dict[str, Provider] = {
             title="OpenRouter",
             base_url="https://openrouter.ai/api/v1",
             key_variable="OPENROUTER_API_KEY",
-            dialect=_OPENROUTER,
+            dialect=OPENROUTER,
             default_model="openai/gpt-4.1-mini",
         ),
         Provider(
@@ -110,7 +107,7 @@ PROVIDERS: dict[str, Provider] = {
             title="DeepSeek",
             base_url="https://api.deepseek.com",
             key_variable="DEEPSEEK_API_KEY",
-            dialect=_REASONING_CONTENT,
+            dialect=DEEPSEEK,
             default_model="deepseek-chat",
         ),
         Provider(
@@ -125,7 +122,7 @@ PROVIDERS: dict[str, Provider] = {
             title="Mistral",
             base_url="https://api.mistral.ai/v1",
             key_variable="MISTRAL_API_KEY",
-            dialect=ChatDialect(stream_usage=False),
+            dialect=MISTRAL,
             default_model="mistral-small-latest",
         ),
         Provider(

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ..errors import ConfigError
 from ..messages import MediaPart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+from .dialects import OPENAI, ChatDialect
 from .encoding import (
     TOOL_CHOICES,
     arguments_text,
@@ -32,20 +31,6 @@ if TYPE_CHECKING:
 
 WIRE = "openai-chat"
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
-
-
-class ChatDialect(msgspec.Struct, frozen=True, kw_only=True):
-    """How a service departs from OpenAI's own chat requests."""
-
-    reasoning_field: str | None = None
-    """Where earlier reasoning goes back: `reasoning_content`, `reasoning`, `reasoning_details`, or nowhere."""
-    max_tokens_field: str = "max_tokens"
-    """OpenAI's newer models read `max_completion_tokens` alone."""
-    stream_usage: bool = True
-    """Whether `stream_options` may be sent; some services refuse what they do not know."""
-
-
-OPENAI = ChatDialect(max_tokens_field="max_completion_tokens")
 
 
 def encode_chat_request(

@@ -10,13 +10,19 @@ import msgspec
 from ..chunks import ChunkResponse
 from ..errors import ConfigError
 from ..limits import Limits
+from ..wire.eventstream import EventStreamDecoder
 from ..wire.json_array import SseOrArrayDecoder
 from ..wire.ndjson import NdjsonDecoder
 from ..wire.sse import SseDecoder
 from .anthropic import AnthropicDecoder
 from .anthropic_request import encode_anthropic_request
+from .bedrock import BedrockDecoder
+from .bedrock_request import encode_bedrock_request
+from .cohere import CohereDecoder
+from .cohere_request import encode_cohere_request
 from .gemini import GeminiDecoder
 from .gemini_request import encode_gemini_request
+from .ids import ANTHROPIC_IDS, ANY_ID, BEDROCK_IDS, OPENAI_IDS, RESPONSES_IDS, IdRule
 from .names import COMMON_RULE, GEMINI_RULE, NameRule
 from .ollama import OllamaDecoder
 from .ollama_request import encode_ollama_request
@@ -67,6 +73,8 @@ class WireFormat(msgspec.Struct, frozen=True):
     """Where requests go, after the base URL; `{model}` stands for the model."""
     names: NameRule
     """Which tool names it takes."""
+    ids: IdRule
+    """Which call ids it takes; a provider may be stricter."""
     marks: tuple[bytes, ...]
     """Any of these near the start of a body says that it is of this format."""
 
@@ -85,6 +93,7 @@ WIRES: dict[str, WireFormat] = {
             encode_chat_request,
             "/chat/completions",
             COMMON_RULE,
+            OPENAI_IDS,
             (b'"chat.completion', b'"choices"'),
         ),
         WireFormat(
@@ -94,6 +103,7 @@ WIRES: dict[str, WireFormat] = {
             encode_responses_request,
             "/responses",
             COMMON_RULE,
+            RESPONSES_IDS,
             (b"event: response.", b'"type":"response.', b'"type": "response.'),
         ),
         WireFormat(
@@ -103,6 +113,7 @@ WIRES: dict[str, WireFormat] = {
             encode_anthropic_request,
             "/messages",
             COMMON_RULE,
+            ANTHROPIC_IDS,
             (b"event: message_start", b'"message_start"', b'"content_block_'),
         ),
         WireFormat(
@@ -112,6 +123,7 @@ WIRES: dict[str, WireFormat] = {
             encode_gemini_request,
             "/models/{model}:streamGenerateContent?alt=sse",
             GEMINI_RULE,
+            ANY_ID,
             (b'"candidates"', b'"usageMetadata"', b'"promptFeedback"'),
         ),
         WireFormat(
@@ -121,7 +133,28 @@ WIRES: dict[str, WireFormat] = {
             encode_ollama_request,
             "/api/chat",
             COMMON_RULE,
+            ANY_ID,
             (b'"done":', b'"created_at"'),
+        ),
+        WireFormat(
+            "bedrock",
+            EventStreamDecoder,
+            BedrockDecoder,
+            encode_bedrock_request,
+            "/model/{model}/converse-stream",
+            COMMON_RULE,
+            BEDROCK_IDS,
+            (b":event-type", b":exception-type"),
+        ),
+        WireFormat(
+            "cohere",
+            _sse,
+            CohereDecoder,
+            encode_cohere_request,
+            "/v2/chat",
+            COMMON_RULE,
+            ANY_ID,
+            (b'"message-start"', b"event: message-start", b'"content-delta"'),
         ),
     )
 }
