@@ -17,11 +17,17 @@ from time import monotonic
 
 import msgspec
 
-from . import agreement, proofs
+from . import agreement, apis, proofs
 from .fuzz import SLOWEST, fuzz_all
 from .payloads import CORPUS
 from .report import machine, table, write_document
 from .wires import SUBJECTS, Subject
+
+API_WORDS = """
+Right: calls, ids, names, order, text, reasoning, usage and finish reason are those of the index, or where the index
+errs, those that tests/data/index_faults.json gives with a reason. Matched: what Toolwire writes next is what the
+recording client sent, as it is or under the rules of [encoding.md](encoding.md).
+"""
 
 
 class Figure(msgspec.Struct):
@@ -240,6 +246,12 @@ def main() -> int:
         f"when one misses its target. On {machine()}.",
         table(["row", "wire", "figure", "target", "how it was obtained"], rows),
     ]
+    if CORPUS.is_dir() and not given.wire and not given.only:
+        found = apis.every_api()
+        missed |= not all(api.holds for api in found)
+        parts += ["## Every API of the recordings", API_WORDS, apis.api_table(found)]
+        parts.append(f"Of other formats, not read: {apis.unread_shapes()}.")
+        print(parts[-2], flush=True)
     if quick or given.wire or given.only:
         print("\n\n".join(parts))
     else:

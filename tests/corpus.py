@@ -24,7 +24,8 @@ WIRES = {
 
 
 @cache
-def _index() -> list[dict[str, Any]]:
+def index() -> list[dict[str, Any]]:
+    """Every line of the index; none where the recordings are not here."""
     if not ROOT.is_dir():
         return []
     return [msgspec.json.decode(line) for line in (ROOT / "index.jsonl").read_bytes().splitlines()]
@@ -32,7 +33,7 @@ def _index() -> list[dict[str, Any]]:
 
 def rows(shape: str, *, core: bool) -> list[dict[str, Any]]:
     """The index rows of one wire shape: the core set, or all."""
-    return [row for row in _index() if row["shape"] == shape and (row["core"] or not core)]
+    return [row for row in index() if row["shape"] == shape and (row["core"] or not core)]
 
 
 def every_row(*, core: bool) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from feeding import read, whole
 from harmless import Rule
 from recorded_requests import CLIENTS, Json, Recorded, Unread
 from toolwire.messages import Message, ToolCallPart, ToolResultPart
-from toolwire.providers.openai_chat_request import ChatDialect
+from toolwire.providers.dialects import ChatDialect
 
 KNOWN_DIFFERENT: dict[str, dict[str, str]] = msgspec.json.decode(
     (Path(__file__).parent / "data" / "followup_differences.json").read_bytes()

@@ -40,7 +40,7 @@ def decode(
     files
         Recorded bodies of streamed answers; none, or "-", is standard input.
     wire
-        The wire format: auto, openai-chat, openai-responses, anthropic, gemini or ollama.
+        The wire format: auto, openai-chat, openai-responses, anthropic, gemini, ollama, bedrock or cohere.
     summary
         One object a file: text, reasoning, calls, how it ended.
     cut
