@@ -47,6 +47,13 @@ $(VENV)/.bench: $(VENV)/.run requirements/bench.txt
 	$(PIP) install -r requirements/bench.txt
 	touch $@
 
+# Each is optional: what cannot be installed is a row that says so, and is tried again the next time.
+$(VENV)/peers/.made: $(VENV)/.made requirements/peers.txt
+	@echo "Installing the libraries to compare with into an environment of their own (once, about a minute) …"
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip -qq --disable-pip-version-check install -r requirements/peers.txt && touch $@ \
+		|| echo "Some of them cannot be installed; their rows will say so."
+
 setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too (once, two to three minutes)
 	@$(BIN)/toolwire local install
 
@@ -63,8 +70,8 @@ check: $(VENV)/.test $(VENV)/.bench ## Format, lint and strict types (under a mi
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test $(VENV)/.bench ## Speed: ours, the floor and the SDKs in one run, into docs/performance.md (about five minutes)
-	@echo "Measuring (about five minutes; leave the machine alone meanwhile) …"
+bench: $(VENV)/.test $(VENV)/.bench $(VENV)/peers/.made ## Speed and memory: ours, the floor, the SDKs and other libraries, into docs/performance.md (about ten minutes)
+	@echo "Measuring (about ten minutes; leave the machine alone meanwhile) …"
 	$(BIN)/python -m bench.speed
 
 fuzz: $(VENV)/.test ## Mutated streams through the decoders: RUNS=100000 of each wire, or MINUTES=… (about ten minutes)

@@ -185,7 +185,12 @@ def _mutants(subject: Subject, rng: random.Random, given: Stock) -> Iterator[byt
     """Bodies without end: some made up, most of them mutated."""
     while True:
         body = subject.random_answer(rng) if rng.random() < 0.25 else rng.choice(given.seeds)
-        yield mutate(body, rng, given) if rng.random() < 0.9 else body
+        if subject.sealed is not None and rng.random() < 0.15:
+            body = subject.sealed(body)  # most of what is changed after this is a wrong checksum
+            yield mutate(body, rng, given)
+            continue
+        changed = mutate(body, rng, given) if rng.random() < 0.9 else body
+        yield changed if subject.sealed is None else subject.sealed(changed)
 
 
 def _seconds(wire: str, body: bytes, tools: ToolRegistry | None, live: bool) -> float:

@@ -11,9 +11,21 @@ import msgspec
 from toolwire import Stream
 
 from .payloads import READ, argument_text, pieces
-from .wires import SUBJECTS, Subject
+from .report import Verdict, table
+from .wires import Subject
 
 MB = 1_000_000
+TARGET, DECADE_TARGET = 2.2, 12.0
+"""For twice the input, and for ten times."""
+
+WORDS = """
+Twice the input must take twice the time. The last row is the usual way to show arguments while they arrive, a partial
+parse of all the text so far at each delta, here with `jiter`, which is written in Rust.
+"""
+DECADE_WORDS = """
+Arguments of 2 kB to 2 MB in deltas of 8 characters, the way models write them: ten times the arguments must take ten
+times the time. A format that sends arguments whole has no row.
+"""
 
 Step = Callable[[], None]
 
@@ -28,7 +40,7 @@ class Growth(msgspec.Struct):
 
     @property
     def factors(self) -> list[float]:
-        """t(2n)/t(n) for each doubling."""
+        """The time of each size against that of the size before."""
         return [after / before for before, after in zip(self.seconds, self.seconds[1:], strict=False)]
 
 
@@ -93,13 +105,52 @@ def partial_parses(size: int) -> Step:
     return step
 
 
+DECADES = [2_000, 20_000, 200_000, 2 * MB]
+
+
+def decades(subject: Subject) -> Growth | None:
+    """Arguments in deltas of 8 characters, each size ten times the one before; None where they come whole."""
+    make = subject.calls_answer
+    if make is None or subject.whole_calls:
+        return None
+    steps = [reading(subject.name, make(size, 8, 1), calls=1) for size in DECADES]
+    return measure(subject.name, "arguments, 8-character deltas", DECADES, steps, rounds=5)
+
+
 QUARTER_TO_TWO = [MB // 4, MB // 2, MB, 2 * MB]
 
 
-def all_growths() -> list[Growth]:
-    """The growth table of docs/performance.md; the last row is the usual pattern."""
-    made = [growth for subject in SUBJECTS.values() for growth in wire_growths(subject, QUARTER_TO_TWO)]
+def growths(subjects: Sequence[Subject]) -> list[Growth]:
+    """Every path of these formats; the last row is the usual pattern."""
+    made = [growth for subject in subjects for growth in wire_growths(subject, QUARTER_TO_TWO)]
     small = [MB // 80, MB // 40, MB // 20, MB // 10]
     steps = [partial_parses(size) for size in small]
     made.append(measure("", "for comparison: partial JSON parsed again at each delta", small, steps))
     return made
+
+
+def growth_table(growths: Sequence[Growth], factor: str = "t(2n)/t(n)") -> str:
+    """The factor for each step, and the time of the largest."""
+    rows = [
+        [
+            growth.wire,
+            growth.name,
+            " → ".join(f"{size / MB:g}" for size in growth.sizes) + " MB",
+            ", ".join(f"{one:.2f}" for one in growth.factors),
+            f"{growth.seconds[-1]:.2f} s",
+        ]
+        for growth in growths
+    ]
+    return table(["", "", "sizes", factor, "the largest"], rows)
+
+
+def growth_verdicts(growths: Sequence[Growth], factor: str = "t(2n)/t(n)", target: float = TARGET) -> list[Verdict]:
+    """The worst step of each against the target."""
+    return [
+        Verdict(
+            f"{growth.wire}, {growth.name}: {factor} at most {max(growth.factors):.2f}, target {target:g}",
+            max(growth.factors) <= target,
+        )
+        for growth in growths
+        if growth.wire
+    ]

@@ -41,7 +41,8 @@ _TOKENS = [
 
 def stock(subject: Subject) -> Stock:
     """What this format's streams are changed with."""
-    return Stock(subject.seeds(), subject.names, [*_VALUES, *subject.values], [*_TOKENS, *subject.tokens])
+    seeds = subject.seeds() if subject.opened is None else [subject.opened(body) for body in subject.seeds()]
+    return Stock(seeds, subject.names, [*_VALUES, *subject.values], [*_TOKENS, *subject.tokens])
 
 
 def flip_bits(body: bytes, rng: random.Random, _: Stock) -> bytes:

@@ -105,6 +105,10 @@ def pieces(body: bytes, size: int) -> list[bytes]:
 
 def payloads(body: bytes) -> list[bytes]:
     """The JSON payloads of a body, cut out by the plainest means: what a parser would be handed, at no cost."""
+    if body[:1] == b"\0":
+        from .aws import taken_apart
+
+        return [payload for _, _, payload in taken_apart(body)]
     if body.lstrip().startswith(b"["):
         return _elements(body.decode().strip())
     found = body.splitlines()
@@ -134,14 +138,15 @@ def _index() -> list[Row]:
     return [msgspec.json.decode(line) for line in (CORPUS / "index.jsonl").read_bytes().splitlines()]
 
 
-def corpus_rows(shape: str, *, core: bool) -> list[Row]:
-    """The index rows of one shape, the core set or all; none where the recordings are not here."""
-    return [row for row in _index() if row["shape"] == shape and (row["core"] or not core) and _is_of(row, shape)]
+def corpus_rows(shape: str | tuple[str, ...], *, core: bool) -> list[Row]:
+    """The index rows of these shapes, the core set or all; none where the recordings are not here."""
+    shapes = (shape,) if isinstance(shape, str) else shape
+    return [row for row in _index() if row["shape"] in shapes and (row["core"] or not core) and _is_right(row)]
 
 
-def _is_of(row: Row, shape: str) -> bool:
+def _is_right(row: Row) -> bool:
     """One row is said to be Ollama's and is none: Ollama sends no events."""
-    return shape != "ollama" or row["kind"] == "ndjson"
+    return bool(row["shape"] != "ollama" or row["kind"] == "ndjson")
 
 
 def corpus_body(row: Row) -> bytes:

@@ -22,6 +22,7 @@ import msgspec
 from toolwire.stream.strict_json import NotStrict, parse
 from toolwire.wire.sse import SseDecoder
 
+from . import aws
 from .bounds import endless_bodies as endless_bodies
 from .checks import Fault, check_stream, decode, random_cut, same_events
 from .growth import MB, Growth, wire_growths
@@ -126,6 +127,8 @@ def proper_end(subject: Subject, body: bytes) -> int:
     """How long a prefix must be to hold the provider's own end of the answer, read by the plainest means."""
     if body.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
         return _end_of_array(subject, body)
+    if subject.suffix == "eventstream":
+        return next((end for end, said in aws.said(body) if subject.is_end(said)), len(body) + 1)
     at = 0
     events = False
     for line in re.split(rb"(?<=\n)|(?<=\r)", body):

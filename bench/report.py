@@ -5,8 +5,16 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from .payloads import ROOT
+
+
+class Verdict(NamedTuple):
+    """A target in words, and whether it holds."""
+
+    words: str
+    holds: bool
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,262 +1,119 @@
-"""How fast bytes become events, against the plain JSON parse of the same payloads and against the official SDKs.
+"""All that docs/performance.md says of speed and memory, measured in one run and held against its targets.
 
-    python -m bench.speed [--wire W] [--no-peers]
+    python -m bench.speed [--wire W] [--part P]
 
-All contenders run in turn, round by round, in one process on the same bytes; each is given its least time. The
-result is printed; that of a whole run is written to docs/performance.md.
+With a wire or a part nothing is written. 1 when a target is missed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Sequence
-from time import process_time
+from collections.abc import Sequence
+from contextlib import ExitStack
 
-import msgspec
-import orjson
+from . import growth, memory, sans_io
+from .loopback import WORDS as HTTP_WORDS
+from .loopback.race import Ports, Reading, race, race_table, race_verdicts, server
+from .payloads import ROOT
+from .report import Verdict, machine, write_document
+from .wires import SUBJECTS
 
-from toolwire import Stream
-
-from .growth import MB, QUARTER_TO_TWO, Growth, all_growths, wire_growths
-from .payloads import PACKET, READ, payloads, pieces
-from .peers import PEERS, Peer
-from .report import machine, table, write_document
-from .wires import SUBJECTS, Subject
-
-ROUNDS = 15
-PEER_ROUNDS = 3
-TARGET = 3.0
-GROWTH_TARGET = 2.2
-LONG = 50
-"""Events of an answer from which on the cost of each counts more than that of the answer."""
-
-
-SPEED_WORDS = f"""
-The floor is the cheapest thing that any decoder must do: one fast JSON parse of each payload, already cut out of the
-stream, the result thrown away. Toolwire's figure holds all of its work: framing, UTF-8, bounds, chunks, tool calls,
-segments, events, invocations. The SDK's figure is its own client over the same reads in memory, without a network;
-where it has an accumulation of its own, the next row adds that.
-
-All contenders run in turn in one process on one answer, {ROUNDS} rounds (the SDK {PEER_ROUNDS}), once to get warm and
-once by the clock, with the garbage collector on, then on the next answer; the figure is the sum of the least processor
-times, as a multiple of the floor, then in microseconds per event. Text, tool calls and reasoning are generated as the
-provider sends them (its padding, its line ends, its ids); the recordings are real answers of many services: all of the
-core set that every contender can read to the end. The target, at most 3 × the floor, is for reads of 16 KiB and answers
-of {LONG} events or more. What an answer costs whatever its length (some 20 to 50 µs for its stream, segments, calls and
-end) is a large multiple of parsing a handful of payloads, so the shorter recordings are shown without a target.
+PARTS = ("http", "sans-io", "growth", "memory")
+PICTURE = "performance.svg"
+OPENING = f"""
+Written by `make bench` (`python -m bench.speed`), which obtains every number on this page anew in one run; it takes
+about ten minutes and wants the machine to itself. On {machine()}. `--wire anthropic` or `--part http` measure less
+and write nothing.
 """
-
-GROWTH_WORDS = """
-Twice the input must take twice the time. The last row is the usual way to show arguments while they arrive, a partial
-parse of all the text so far at each delta, here with `jiter`, which is written in Rust.
-"""
+PER_DECADE = "t(10n)/t(n)"
 
 
-class Input(msgspec.Struct):
-    """Bodies, each an answer of its own."""
+class Page:
+    """The document as it grows: each part is printed as soon as it is there."""
 
-    name: str
-    bodies: list[bytes]
-    aimed: bool = True
-    """Whether the target is for these."""
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.verdicts: list[Verdict] = []
 
-
-class Timing(msgspec.Struct):
-    """One input: the number of events, and the least microseconds per event of each contender."""
-
-    wire: str
-    name: str
-    events: int
-    size: int
-    per_event: dict[str, float]
-    aimed: bool
-
-    def ratio(self, contender: str) -> float:
-        """Times the floor."""
-        return self.per_event[contender] / self.per_event[FLOOR]
+    def add(self, *parts: str) -> None:
+        """More text."""
+        self.parts += parts
+        print("\n\n".join(part.strip() for part in parts), end="\n\n", flush=True)
 
 
-FLOOR = "`orjson.loads` of each payload (the floor)"
-OURS = "toolwire, 16 KiB reads"
-OURS_PACKETS = "toolwire, 1,400-byte reads"
-OURS_LIVE = "toolwire, 16 KiB reads, live arguments"
-STDLIB = "`json.loads` of each payload"
+def http_part(page: Page, ports: Ports, wires: Sequence[str], *, picture: bool) -> None:
+    """Every client over the loopback."""
+    page.add("## Over HTTP, against the clients people use", HTTP_WORDS)
+    if picture:
+        page.add(f"![Processor time per event of each client]({PICTURE})")
+    readings: list[Reading] = []
+    for wire in wires:
+        readings += race(ports, wire)
+        page.add(f"### {wire}", race_table(readings, wire))
+    page.verdicts += race_verdicts(readings)
+    if picture:
+        from .plot import plot
+
+        plot(readings, ROOT / "docs" / PICTURE)
 
 
-def parse_all(loads: Callable[[bytes], object], given: Sequence[bytes]) -> None:
-    """Only the JSON: no framing, no events, nothing kept."""
-    for payload in given:
-        loads(payload)
+def sans_io_part(page: Page, wires: Sequence[str]) -> None:
+    """Bytes in memory, against the JSON parse."""
+    page.add("## Bytes to events", sans_io.WORDS)
+    for wire in wires:
+        timings = sans_io.time_wire(SUBJECTS[wire])
+        page.add(f"### {wire}, in memory", sans_io.speed_table(timings))
+        page.verdicts += sans_io.speed_verdicts(timings)
 
 
-def stream_all(wire: str, reads: Sequence[bytes], *, live: bool = False) -> bool:
-    """Bytes to events, which are dropped as a consumer drops them; returns whether the answer was complete."""
-    stream = Stream(wire, live_arguments=live)
-    for data in reads:
-        stream.feed(data)
-    stream.close()
-    return stream.complete
+def growth_part(page: Page, wires: Sequence[str]) -> None:
+    """Ten times and twice the input."""
+    page.add("## Growth", growth.DECADE_WORDS)
+    decades = [found for wire in wires if (found := growth.decades(SUBJECTS[wire])) is not None]
+    page.add(growth.growth_table(decades, PER_DECADE), growth.WORDS)
+    doubled = growth.growths([SUBJECTS[wire] for wire in wires])
+    page.add(growth.growth_table(doubled))
+    page.verdicts += growth.growth_verdicts(decades, PER_DECADE, growth.DECADE_TARGET)
+    page.verdicts += growth.growth_verdicts(doubled)
 
 
-def is_plain(wire: str, body: bytes, peer: Peer | None) -> bool:
-    """Whether every contender can read this body to its end, so that all do the same work."""
-    try:
-        parse_all(orjson.loads, payloads(body))
-        if peer is not None:
-            (peer.whole or peer.chunks)([body])
-    except Exception:
-        return False
-    return stream_all(wire, [body])
-
-
-def inputs(subject: Subject, peer: Peer | None) -> list[Input]:
-    """The generated streams, and the recordings that every contender can read."""
-    made = [Input(name, [sample()]) for name, sample in subject.samples.items()]
-    recorded = [body for _, body in subject.recordings(core=True) if is_plain(subject.name, body, peer)]
-    long = [body for body in recorded if len(payloads(body)) >= LONG]
-    short = [body for body in recorded if len(payloads(body)) < LONG]
-    if long:
-        made.append(Input(f"{len(long)} long recordings", long))
-    if short:
-        made.append(Input(f"{len(short)} short recordings", short, aimed=False))
-    return made
-
-
-def time_input(wire: str, given: Input, peer: Peer | None) -> Timing:
-    """Each body by itself: all contenders in turn, `ROUNDS` times, the least time of each; then the sum over bodies."""
-    if peer is not None and not is_plain(wire, given.bodies[0], peer):
-        peer = None  # the SDK does not ask for this form of the answer
-    total: dict[str, float] = {}
-    events = 0
-    for body in given.bodies:
-        parts = payloads(body)
-        events += len(parts)
-        for name, seconds in least_times(wire, parts, pieces(body, READ), pieces(body, PACKET), peer).items():
-            total[name] = total.get(name, 0.0) + seconds
-    size = sum(map(len, given.bodies))
-    per_event = {name: 1e6 * seconds / events for name, seconds in total.items()}
-    return Timing(wire, given.name, events, size, per_event, given.aimed)
-
-
-def least_times(
-    wire: str, parts: Sequence[bytes], reads: Sequence[bytes], packets: Sequence[bytes], peer: Peer | None
-) -> dict[str, float]:
-    """The least processor time of each contender for one body."""
-    light: dict[str, Callable[[], object]] = {
-        FLOOR: lambda: parse_all(orjson.loads, parts),
-        STDLIB: lambda: parse_all(json.loads, parts),
-        OURS: lambda: stream_all(wire, reads),
-        OURS_PACKETS: lambda: stream_all(wire, packets),
-        OURS_LIVE: lambda: stream_all(wire, reads, live=True),
-    }
-    heavy: dict[str, Callable[[], object]] = {}
-    if peer is not None:
-        chunks, whole = peer.chunks, peer.whole
-        heavy[f"{peer.name}: chunks"] = lambda: chunks(reads)
-        if whole is not None:
-            heavy[f"{peer.name}: chunks, accumulated"] = lambda: whole(reads)
-    # Apart, because the heavy ones leave the processor's caches full of their own code.
-    return in_turn(light, ROUNDS) | in_turn(heavy, PEER_ROUNDS)
-
-
-def in_turn(work: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Round by round, each once to get warm and once by the clock; the least time of each."""
-    least = dict.fromkeys(work, float("inf"))
-    for _ in range(rounds):
-        for name, step in work.items():
-            step()
-            started = process_time()
-            step()
-            least[name] = min(least[name], process_time() - started)
-    return least
-
-
-def speed_table(timings: Sequence[Timing]) -> str:
-    """Ratios first, microseconds per event in brackets."""
-    head = ["", *(f"{timing.name} ({timing.events:,} events, {timing.size // 1000:,} kB)" for timing in timings)]
-    names = max((timing.per_event for timing in timings), key=len)
-    rows = [[name, *(_cell(timing, name) for timing in timings)] for name in names]
-    return table(head, rows)
-
-
-def _cell(timing: Timing, name: str) -> str:
-    if name not in timing.per_event:
-        return "cannot read it"
-    return f"**{timing.ratio(name):.2f} ×** ({timing.per_event[name]:.2f} µs)"
-
-
-def growth_table(growths: Sequence[Growth]) -> str:
-    """t(2n)/t(n) for each doubling, and the time of the largest."""
-    rows = [
-        [
-            growth.wire,
-            growth.name,
-            " → ".join(f"{size / MB:g}" for size in growth.sizes) + " MB",
-            ", ".join(f"{factor:.2f}" for factor in growth.factors),
-            f"{growth.seconds[-1]:.2f} s",
-        ]
-        for growth in growths
-    ]
-    return table(["", "", "sizes", "t(2n)/t(n)", "the largest"], rows)
-
-
-def verdicts(timings: Sequence[Timing], growths: Sequence[Growth]) -> list[tuple[str, bool]]:
-    """Every target with whether it holds."""
-    made = [
-        (
-            f"{timing.wire}, {timing.name}, 16 KiB reads: {timing.ratio(OURS):.2f} × the floor, "
-            f"target at most {TARGET:g} ×",
-            timing.ratio(OURS) <= TARGET,
-        )
-        for timing in timings
-        if timing.aimed
-    ]
-    for growth in growths:
-        worst = max(growth.factors)
-        words = f"{growth.wire}, {growth.name}: t(2n)/t(n) at most {worst:.2f}, target {GROWTH_TARGET:g}"
-        made.append((words, worst <= GROWTH_TARGET))
-    return made
-
-
-def time_wire(subject: Subject, *, peers: bool) -> list[Timing]:
-    """All inputs of one format."""
-    peer = PEERS[subject.name] if peers else None
-    return [time_input(subject.name, given, peer) for given in inputs(subject, peer)]
+def memory_part(page: Page, ports: Ports, wires: Sequence[str]) -> None:
+    """Ten thousand streams at once, and one of each format."""
+    page.add("## Ten thousand streams at once", memory.WORDS)
+    bare, ours = memory.crowd(ports, "aiohttp"), memory.crowd(ports, "toolwire")
+    page.add(memory.crowd_table(ours, bare), memory.WEIGHT_WORDS)
+    weights = [weight for wire in wires for weight in memory.weigh(SUBJECTS[wire])]
+    page.add(memory.weight_table(weights))
+    page.verdicts += memory.memory_verdicts(ours, bare, weights)
 
 
 def main() -> int:
-    """Measure, print, write; 1 when a target is missed."""
-    reader = argparse.ArgumentParser(prog="python -m bench.speed", description="Speed against the floor and the SDKs.")
+    """Measure, print, write."""
+    reader = argparse.ArgumentParser(prog="python -m bench.speed", description="Speed and memory against the targets.")
     reader.add_argument("--wire", choices=SUBJECTS, help="one wire format alone; nothing is written")
-    reader.add_argument("--no-peers", action="store_true", help="without the SDKs; nothing is written")
-    reader.add_argument("--no-growth", action="store_true", help="without the growth table; nothing is written")
+    reader.add_argument("--part", choices=PARTS, help="one part alone; nothing is written")
     given = reader.parse_args()
-    parts = [
-        "# Performance",
-        f"Written by `make bench` (`python -m bench.speed`); run it to repeat every number. On {machine()}.",
-        "## Bytes to events",
-        SPEED_WORDS,
-    ]
-    timings: list[Timing] = []
-    for wire, subject in SUBJECTS.items():
-        if given.wire in (None, wire):
-            found = time_wire(subject, peers=not given.no_peers)
-            timings += found
-            parts += [f"### {wire}", speed_table(found)]
-            print(f"{parts[-2]}\n\n{parts[-1]}\n", flush=True)
-    growths: list[Growth] = []
-    if not given.no_growth:
-        growths = list(wire_growths(SUBJECTS[given.wire], QUARTER_TO_TWO)) if given.wire else all_growths()
-        parts += ["## Growth", GROWTH_WORDS, growth_table(growths)]
-    results = verdicts(timings, [growth for growth in growths if growth.wire])
-    parts += ["## Targets", "\n".join(f"- {'holds' if holds else 'MISSED'}: {words}" for words, holds in results)]
-    if given.wire or given.no_peers or given.no_growth:
-        print("\n\n".join(parts[4 if given.no_growth else -4 :]))
-    else:
-        write_document("performance.md", parts)
-    return 0 if all(holds for _, holds in results) else 1
+    wires = [given.wire] if given.wire else list(SUBJECTS)
+    parts = [given.part] if given.part else PARTS
+    whole = not (given.wire or given.part)
+    page = Page()
+    page.add("# Performance", OPENING)
+    with ExitStack() as stack:
+        if "http" in parts or "memory" in parts:
+            ports = stack.enter_context(server())
+        if "http" in parts:
+            http_part(page, ports, wires, picture=whole)
+        if "sans-io" in parts:
+            sans_io_part(page, wires)
+        if "growth" in parts:
+            growth_part(page, wires)
+        if "memory" in parts:
+            memory_part(page, ports, wires)
+    page.add("## Targets", "\n".join(f"- {'holds' if holds else 'MISSED'}: {words}" for words, holds in page.verdicts))
+    if whole:
+        write_document("performance.md", page.parts)
+    return 0 if all(verdict.holds for verdict in page.verdicts) else 1
 
 
 if __name__ == "__main__":

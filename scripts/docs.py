@@ -1,4 +1,4 @@
-"""Writes `docs/command.md`: the help text of every command, as the command itself prints it."""
+"""Writes `docs/command.md`, the help text of every command, and the table of `docs/providers.md`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 COMMANDS = ("", "run", "decode", "request", "providers", "local", "local install", "local status", "local path")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "command.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "command.md"
+PROVIDERS_PAGE = DOCS / "providers.md"
+TABLE, END = "<!-- table: written by `make docs` -->\n", "<!-- end of table -->\n"
 HEAD = """# The command
 
 Written by `make docs` from the command's own help texts; a test keeps it so.
@@ -33,6 +36,40 @@ def command_page() -> str:
     return page.getvalue()
 
 
+def provider_table() -> str:
+    """The catalog, a row for each provider."""
+    from toolwire.providers.catalog import PROVIDERS
+
+    lines = ["| name | service | wire | key | also needed | usual model |", "|---|---|---|---|---|---|"]
+    for row in PROVIDERS.values():
+        names = ", ".join(f"`{name}`" for name in (row.name, *row.aliases))
+        wire = f"`{row.wire}`" + (f", asked in `{row.request_wire}`" if row.request_wire else "")
+        keys = " or ".join(f"`{key}`" for key in row.keys) or "–"
+        if row.credentials:
+            keys += f", or {row.credentials.upper() if row.credentials == 'aws' else 'Google'} credentials"
+        elif row.keys and not row.key_needed:
+            keys += ", if it wants one"
+        needs = dict.fromkeys(
+            " or ".join(f"`{name}`" for name in blank.variables)
+            + (f" (else `{blank.default}`)" if blank.default else "")
+            for blank in row.blanks.values()
+        )
+        if not row.base_url and row.base_url_variables:
+            needs[f"`{row.base_url_variables[0]}` or `--base-url`"] = None
+        title = row.title + ("" if row.native_tools else " (no tool calls)")
+        model = f"`{row.default_model}`" if row.default_model else "–"
+        lines.append(f"| {names} | {title} | {wire} | {keys} | {'; '.join(needs) or '–'} | {model} |")
+    return "\n".join(lines) + "\n"
+
+
+def providers_page() -> str:
+    """The page with its table made anew."""
+    before, _, rest = PROVIDERS_PAGE.read_text().partition(TABLE)
+    after = rest.partition(END)[2]
+    return f"{before}{TABLE}{provider_table()}{END}{after}"
+
+
 if __name__ == "__main__":
-    PAGE.write_text(command_page())
-    print(f"wrote docs/{PAGE.name}")
+    for path, text in ((PAGE, command_page()), (PROVIDERS_PAGE, providers_page())):
+        path.write_text(text)
+        print(f"wrote docs/{path.name}")

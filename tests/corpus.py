@@ -19,6 +19,11 @@ WIRES = {
     "messages": "anthropic",
     "generatecontent": "gemini",
     "ollama": "ollama",
+    "converse": "bedrock",
+    "invoke/anthropic-messages": "bedrock",
+    "invoke/nova": "bedrock",
+    "invoke/other": "bedrock",
+    "cohere-v2": "cohere",
 }
 """The index's word for a format, and ours."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import harmless_bedrock
 import harmless_openai
 import harmless_others
 from harmless import (
@@ -147,4 +148,4 @@ def _(body: Json) -> None:
         drop(member, "detail", "auto")
 
 
-RULES += [*harmless_openai.RULES, *harmless_others.RULES]
+RULES += [*harmless_openai.RULES, *harmless_others.RULES, *harmless_bedrock.RULES]

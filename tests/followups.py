@@ -18,8 +18,9 @@ from corpus import body, followup, rows, story
 from feeding import read, whole
 from harmless import Rule
 from recorded_requests import CLIENTS, Json, Recorded, Unread
-from toolwire.messages import Message, ToolCallPart, ToolResultPart
-from toolwire.providers.dialects import ChatDialect
+from toolwire.messages import Message, ToolCallPart, ToolResultPart, user
+from toolwire.providers import dialects
+from toolwire.providers.ids import ANY_ID
 
 KNOWN_DIFFERENT: dict[str, dict[str, str]] = msgspec.json.decode(
     (Path(__file__).parent / "data" / "followup_differences.json").read_bytes()
@@ -104,9 +105,12 @@ def followup_pair(told: Conversation, conversation: list[Message]) -> Pair:
     """The tail of the recorded next request, and what Toolwire writes for this conversation in its place."""
     items = CLIENTS[told.wire].items
     ours = toolwire.encode_request(
-        wire=told.wire, model=told.row["model"] or "", messages=conversation, **options(told.wire, told.tail)
+        wire=told.wire,
+        model=told.row["model"] or "",
+        messages=[user("What led to the answer."), *conversation],
+        **options(told.wire, told.row, told.tail),
     )
-    return Pair(told.wire, told.row["case"], {items: told.tail}, {items: ours[items]})
+    return Pair(told.wire, told.row["case"], {items: told.tail}, {items: ours[items][1:]})
 
 
 def _tail_start(before: Any, after: list[Json], answer: Message) -> int:
@@ -144,13 +148,32 @@ def _answering(message: Message, said: list[ToolCallPart], ours: list[ToolCallPa
     return Message("tool", [*parts])
 
 
-def options(wire: str, items: Any) -> Json:
-    """What a person would set for this client's service: under which member it wants reasoning back."""
-    if wire == "openai-chat":
-        for field in ("reasoning_content", "reasoning_details"):
-            if any(field in item for item in items):
-                return {"dialect": ChatDialect(reasoning_field=field)}
-    return {}
+DIALECTS = {
+    "openrouter-chat": dialects.OPENROUTER,
+    "deepseek-chat": dialects.DEEPSEEK,
+    "mistral-chat": dialects.MISTRAL,
+    "groq-chat": dialects.GROQ,
+    "databricks-chat": dialects.DATABRICKS,
+    "huggingface-chat": dialects.HUGGINGFACE,
+    "llamacpp-chat": dialects.LLAMACPP,
+    "perplexity-chat": dialects.PERPLEXITY,
+    "together-chat": dialects.TOGETHER,
+    "xai-chat": dialects.XAI,
+    "zai-chat": dialects.ZAI,
+}
+"""The recorded services that have a dialect, by the index's word; the others are spoken to as OpenAI is."""
+
+
+def options(wire: str, row: Json, items: Any) -> Json:
+    """What a person would set for this client's service; where the client sends no reasoning back, neither do we."""
+    if wire != "openai-chat":
+        return {}
+    dialect = DIALECTS.get(row["api"], dialects.OPENAI)
+    if not any("reasoning" in name for item in items for name in item):
+        dialect = msgspec.structs.replace(dialect, reasoning_field=None)
+    if row["origin"] == "recorded-scrubbed":
+        dialect = msgspec.structs.replace(dialect, ids=ANY_ID)  # what stands in the place of ids is not the service's
+    return {"dialect": dialect}
 
 
 def request_pairs(wire: str) -> Iterator[Pair | Unread]:
@@ -171,7 +194,7 @@ def request_pairs(wire: str) -> Iterator[Pair | Unread]:
             messages=recorded.messages,
             tools=recorded.tools,
             tool_choice=recorded.tool_choice,
-            **options(wire, request[client.items]),
+            **options(wire, row, request[client.items]),
         )
         theirs, made = ({name: side[name] for name in client.face if name in side} for side in (request, ours))
         yield Pair(wire, row["case"], theirs, made)

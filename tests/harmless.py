@@ -9,6 +9,7 @@ import msgspec
 
 Json = dict[str, Any]
 CHAT, RESPONSES, ANTHROPIC, GEMINI, OLLAMA = "openai-chat", "openai-responses", "anthropic", "gemini", "ollama"
+BEDROCK, COHERE = "bedrock", "cohere"
 
 
 class Rule(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from harmless import (
     Rule,
     declaring,
     drop,
+    keep,
     messages,
     plain_json,
 )
@@ -57,16 +58,10 @@ def _(body: Json) -> None:
 @rule(
     "empty assistant message",
     CHAT,
-    reason="One client (llm) sends words and calls as two messages, also where there are no words.",
+    reason="It says nothing: some clients send one, some services refuse it, Toolwire leaves it out.",
 )
 def _(body: Json) -> None:
-    said = body["messages"]
-    empty = {"role": "assistant", "content": ""}
-    said[:] = [
-        message
-        for message, after in zip(said, [*said[1:], {"role": ""}], strict=True)
-        if message != empty or after["role"] != "assistant"
-    ]
+    keep(body["messages"], lambda message: message != {"role": "assistant", "content": ""})
 
 
 @rule(
@@ -109,6 +104,21 @@ def _(body: Json) -> None:
         for detail in message.get("reasoning_details", ()):
             detail.pop("format", None)
             drop(detail, "id", None)
+
+
+@rule(
+    "a word after results",
+    CHAT,
+    reason="Several of Mistral's models refuse the user right after results; Toolwire puts four words between.",
+)
+def _(body: Json) -> None:
+    said = body["messages"]
+    word = {"role": "assistant", "content": "I have the results."}
+    said[:] = [
+        message
+        for before, message in zip([{"role": ""}, *said], said, strict=False)
+        if message != word or before["role"] != "tool"
+    ]
 
 
 @rule("any", CHAT, reason="Mistral's word for `required`; it takes both.")

@@ -1,4 +1,4 @@
-"""The harmless differences on the wires of Anthropic, Google and Ollama."""
+"""The harmless differences on the wires of Anthropic, Google, Ollama and Cohere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from harmless import (
     ANTHROPIC,
+    COHERE,
     GEMINI,
     OLLAMA,
     Json,
@@ -213,3 +214,42 @@ def _(body: Json) -> None:
 def _(body: Json) -> None:
     for message in messages(body, "assistant"):
         drop(message, "tool_calls", [])
+
+
+# Cohere
+
+
+@rule(
+    "empty members of an answer",
+    COHERE,
+    reason="One client (rig) sends lists of nothing and a plan that is null.",
+)
+def _(body: Json) -> None:
+    for message in messages(body, "assistant"):
+        for name in ("content", "citations", "tool_calls", "tool_plan"):
+            drop(message, name, [], None)
+
+
+@rule(
+    "a list for one text",
+    COHERE,
+    reason="The API takes a string, or a list of text parts with the same words.",
+)
+def _(body: Json) -> None:
+    for message in messages(body):
+        content = message.get("content")
+        if isinstance(content, list) and all(part["type"] == "text" for part in content):
+            message["content"] = "".join(part["text"] for part in content)
+
+
+@rule("the plan before calls", COHERE, reason="One client (rig) leaves the plan out; Toolwire sends back what came.")
+def _(body: Json) -> None:
+    for message in messages(body, "assistant"):
+        message.pop("tool_plan", None)
+
+
+@rule("JSON text of Cohere's calls", COHERE, reason="Arguments parsed and written again differ in spaces and escapes.")
+def _(body: Json) -> None:
+    for message in messages(body, "assistant"):
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = plain_json(call["function"]["arguments"])

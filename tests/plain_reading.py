@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import aws_frames
 from corpus import WIRES, body
 
 Placed = tuple[int, Any]
@@ -20,6 +21,9 @@ def events(row: dict[str, Any]) -> Iterator[Placed]:
     data = body(row)
     if row["kind"] == "jsonarray":
         yield from _elements(data.decode())
+        return
+    if row["kind"] == "eventstream":
+        yield from aws_frames.said(data)
         return
     at = 0
     for line in data.splitlines(keepends=True):
@@ -72,7 +76,15 @@ def _is_end(wire: str, event: Any) -> bool:
     if wire == "gemini":
         blocked = (event.get("promptFeedback") or {}).get("blockReason")
         return bool(blocked) or any(one.get("finishReason") for one in event.get("candidates") or ())
+    if wire == "bedrock":
+        ended = "messageStop" in event or _type(event) == "message_stop"
+        return ended or bool("amazon-bedrock-invocationMetrics" in event and "metadata" not in event)
+    if wire == "cohere":
+        return bool(_type(event) == "message-end")
     return event.get("done") is True
+
+
+_OPAQUE = ("signature", "thoughtSignature", "redactedContent")
 
 
 def opaque(row: dict[str, Any]) -> list[str]:
@@ -92,7 +104,7 @@ def _collect(value: Any, found: list[str]) -> None:
     elif isinstance(value, dict):
         hidden = value.get("type") in ("redacted_thinking", "reasoning.encrypted")
         for name, one in value.items():
-            if name in ("signature", "thoughtSignature") or name.startswith("encrypted") or (hidden and name == "data"):
+            if name in _OPAQUE or name.startswith("encrypted") or (hidden and name == "data"):
                 found += [one] if one and isinstance(one, str) else []
             else:
                 _collect(one, found)

@@ -429,6 +429,103 @@ def read_gemini(request: Json) -> Recorded:
     return Recorded([*head, *gemini_messages(request["contents"])], tools, word)
 
 
+# Cohere
+
+
+def cohere_messages(items: list[Json]) -> list[Message]:
+    names = Names()
+    return joined(_cohere_message(item, names) for item in items)
+
+
+def _cohere_message(item: Json, names: Names) -> Message:
+    role, content = item["role"], item.get("content") or ""
+    if role == "tool":
+        return Message("tool", [names.result(item["tool_call_id"], one_text(texts(content)))])
+    if role != "assistant":
+        return Message(role, one_text(texts(content) if isinstance(content, str) else [*map(_chat_part, content)]))
+    parts: list[Part] = []
+    if item.get("tool_plan"):
+        parts.append(ThinkingPart(item["tool_plan"], {"wire": "cohere", "part": "tool_plan"}))
+    blocks: list[Json] = [*content] if isinstance(content, list) else [{"type": "text", "text": content}]
+    for part in blocks if content else ():
+        if part["type"] == "thinking":
+            parts.append(ThinkingPart(part["thinking"], {"wire": "cohere", "part": "thinking"}))
+        else:
+            parts.append(TextPart(part["text"]))
+    for call in item.get("tool_calls") or ():
+        function = call["function"]
+        parts.append(names.call(_text_call(call["id"], function["name"], function["arguments"])))
+    return Message("assistant", parts)
+
+
+def read_cohere(request: Json) -> Recorded:
+    tools = [tool["function"] for tool in request.get("tools") or ()]
+    return Recorded(cohere_messages(request["messages"]), tools, (request.get("tool_choice") or "auto").lower())
+
+
+# Bedrock Converse
+
+
+def base64_of(data: Any) -> str:
+    """Bytes as they were recorded: base64, or the numbers of a JavaScript buffer."""
+    if isinstance(data, dict):
+        numbers = data["data"] if "data" in data else [data[str(place)] for place in range(len(data))]
+        return b64encode(bytes(numbers)).decode()
+    return str(data)
+
+
+def _bedrock_media(block: Json) -> MediaPart:
+    if "image" in block:
+        return MediaPart(f"image/{block['image']['format']}", data=base64_of(block["image"]["source"]["bytes"]))
+    document = block["document"]
+    kinds = {"pdf": "application/pdf", "txt": "text/plain"}
+    return MediaPart(kinds[document["format"]], data=base64_of(document["source"]["bytes"]), name=document["name"])
+
+
+def _bedrock_given(block: Json) -> TextPart | MediaPart:
+    if "json" in block:
+        return TextPart(msgspec.json.encode(block["json"]).decode())
+    return TextPart(block["text"]) if "text" in block else _bedrock_media(block)
+
+
+def bedrock_messages(items: list[Json]) -> list[Message]:
+    names = Names()
+    made: list[Message] = []
+    for item in items:
+        results: list[Part] = []
+        parts: list[Part] = []
+        for block in item["content"]:
+            if "toolResult" in block:
+                given = block["toolResult"]
+                content = [*map(_bedrock_given, given["content"])]
+                is_error = given.get("status") == "error"
+                results.append(names.result(given["toolUseId"], one_text(content), is_error=is_error))
+            elif "toolUse" in block:
+                call = block["toolUse"]
+                parts.append(names.call(ToolCallPart(call["toolUseId"], call["name"], call["input"])))
+            elif "text" in block:
+                parts.append(TextPart(block["text"]))
+            else:
+                parts.append(_bedrock_media(block))
+        made += [Message("tool", results)] if results else []
+        made += [Message(item["role"], one_text(parts) if item["role"] == "user" else parts)] if parts else []
+    return made
+
+
+def read_bedrock(request: Json) -> Recorded:
+    system = [TextPart(block["text"]) for block in request.get("system") or () if "text" in block]
+    head = [Message("system", part.text) for part in system]
+    config = request.get("toolConfig") or {}
+    tools = [
+        {**tool["toolSpec"], "parameters": tool["toolSpec"]["inputSchema"]["json"]}
+        for tool in config.get("tools") or ()
+        if "toolSpec" in tool
+    ]
+    choice = config.get("toolChoice") or {}
+    word = choice["tool"]["name"] if "tool" in choice else "required" if "any" in choice else "auto"
+    return Recorded([*head, *bedrock_messages(request["messages"])], tools, word)
+
+
 class Client(msgspec.Struct, frozen=True):
     """One wire as its clients write it."""
 
@@ -465,4 +562,6 @@ CLIENTS = {
         ("systemInstruction", "contents", "tools", "toolConfig"),
     ),
     "ollama": Client("ollama", "messages", ollama_messages, read_ollama, ("messages", "tools")),
+    "bedrock": Client("converse", "messages", bedrock_messages, read_bedrock, ("system", "messages", "toolConfig")),
+    "cohere": Client("cohere-v2", "messages", cohere_messages, read_cohere, ("messages", "tools", "tool_choice")),
 }

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import anthropic
+import cohere
 import httpx
 import msgspec
 import ollama
@@ -43,6 +44,7 @@ async def served(bodies: list[bytes], content_type: str) -> AsyncIterator[str]:
 
     async def answer(request: web.Request) -> web.StreamResponse:
         in_path = request.path.partition("/models/")[2].partition(":")[0]
+        in_path = in_path or request.path.partition("/model/")[2].partition("/")[0]
         number = in_path or (await request.json())["model"]
         response = web.StreamResponse(headers={"Content-Type": content_type})
         await response.prepare(request)
@@ -109,7 +111,8 @@ async def _read_responses(sdk: openai.AsyncOpenAI, model: str) -> Reading | None
     return Reading("".join(text), calls, final.status, used, "".join(thoughts))
 
 
-async def _read_anthropic(sdk: anthropic.AsyncAnthropic, model: str) -> Reading | None:
+async def read_message(sdk: anthropic.AsyncAnthropic | anthropic.AsyncAnthropicBedrock, model: str) -> Reading | None:
+    """A message as Anthropic's own accumulator has it at the end."""
     asked = sdk.messages.stream(model=model, max_tokens=1, messages=[{"role": "user", "content": "x"}])
     async with asked as stream:
         message = await stream.get_final_message()
@@ -160,6 +163,30 @@ async def _read_ollama(sdk: ollama.AsyncClient, model: str) -> Reading | None:
     return Reading("".join(text), calls, stop, used, "".join(thoughts))
 
 
+async def _read_cohere(sdk: cohere.AsyncClientV2, model: str) -> Reading | None:
+    text: list[str] = []
+    thoughts: list[str] = []
+    calls: dict[int, list[str]] = {}
+    stop, used = None, None
+    messages: Any = [{"role": "user", "content": "x"}]
+    async for event in sdk.chat_stream(model=model, messages=messages):
+        told: Any = event
+        if told.type in ("content-start", "content-delta"):
+            text.append(told.delta.message.content.text or "")
+            thoughts.append(told.delta.message.content.thinking or "")
+        elif told.type == "tool-plan-delta":
+            thoughts.append(told.delta.message.tool_plan)
+        elif told.type == "tool-call-start":
+            made = told.delta.message.tool_calls
+            calls[told.index] = [made.id, made.function.name, made.function.arguments]
+        elif told.type == "tool-call-delta":
+            calls[told.index][2] += told.delta.message.tool_calls.function.arguments
+        elif told.type == "message-end":
+            stop, used = told.delta.finish_reason, int(told.delta.usage.tokens.output_tokens)
+    in_order: list[Call] = [(call_id, name, arguments) for call_id, name, arguments in calls.values()]
+    return Reading("".join(text), in_order, stop, used, "".join(thoughts)) if stop else None
+
+
 @asynccontextmanager
 async def reader(wire: str, url: str) -> AsyncIterator[Reader]:
     """One client of the SDK for a wire, at this address. Proxies of the environment are not asked."""
@@ -170,12 +197,20 @@ async def reader(wire: str, url: str) -> AsyncIterator[Reader]:
     elif wire == "anthropic":
         client = anthropic.DefaultAsyncHttpxClient(trust_env=False, verify=False)
         async with anthropic.AsyncAnthropic(api_key="none", base_url=url, max_retries=0, http_client=client) as claude:
-            yield partial(_read_anthropic, claude)
+            yield partial(read_message, claude)
     elif wire == "gemini":
         async with httpx.AsyncClient(trust_env=False, verify=False) as plain:
             options = genai.types.HttpOptions(base_url=url, httpx_async_client=plain)
             async with genai.Client(api_key="none", vertexai=False, http_options=options).aio as google:
                 yield partial(_read_gemini, google)
+    elif wire == "bedrock":
+        from aws_sdks import bedrock_reader
+
+        async with bedrock_reader(url) as aws:
+            yield aws
+    elif wire == "cohere":
+        async with httpx.AsyncClient(trust_env=False, verify=False) as plain:
+            yield partial(_read_cohere, cohere.AsyncClientV2(api_key="none", base_url=url, httpx_client=plain))
     else:
         async with ollama.AsyncClient(host=url, trust_env=False) as local:
             yield partial(_read_ollama, local)

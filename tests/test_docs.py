@@ -71,3 +71,11 @@ def test_help_texts_are_as_generated() -> None:
     from scripts.docs import command_page
 
     assert (ROOT / "docs" / "command.md").read_text() == command_page(), "run `make docs`"
+
+
+def test_the_table_of_providers_is_as_generated() -> None:
+    from scripts.docs import provider_table, providers_page
+
+    page = (ROOT / "docs" / "providers.md").read_text()
+    assert page == providers_page(), "run `make docs`"
+    assert provider_table() in page

@@ -41,13 +41,17 @@ FOLLOWUPS = {
     "anthropic": Counts(5, 54),
     "gemini": Counts(0, 29, 5),
     "ollama": Counts(0, 4),
+    "bedrock": Counts(0, 5),
+    "cohere": Counts(0, 1),
 }
 REQUESTS = {
-    "openai-chat": Counts(424, 508, 4, 2),
+    "openai-chat": Counts(458, 474, 4, 2),
     "openai-responses": Counts(118, 373, 4, 2),
-    "anthropic": Counts(69, 522, 2, 4),
+    "anthropic": Counts(69, 520, 4, 4),
     "gemini": Counts(137, 221, 5),
     "ollama": Counts(14, 6),
+    "bedrock": Counts(53, 16),
+    "cohere": Counts(2, 13),
 }
 
 

@@ -12,9 +12,8 @@ import pytest
 from feeding import DONE, call, delta, sse, typed_sse
 from odd_streams import ARGUMENTS, block, chat, item, made_calls, message, outcome, response
 from toolwire import EventType
-from wire_bodies import WIRES, Call, End, Error, Raw, Text, Thought, body, events, payload
+from wire_bodies import SSE_WIRES, WIRES, Call, End, Error, Raw, Text, Thought, body, events, payload
 
-SSE = tuple(wire for wire in WIRES if wire != "ollama")
 PIECES = (Thought("hm"), Text("Hello"), Call("c1", "f", '{"x":1}'), Call("c2", "g", '{"y":["é"]}'))
 MADE = [("c1", "f", {"x": 1}), ("c2", "g", {"y": ["é"]})]
 
@@ -74,6 +73,8 @@ NEW_KINDS: dict[str, list[Any]] = {
     "anthropic": [{"type": "message_new", "index": 0}, {"type": "ping"}, {}],
     "gemini": [{"newThing": {"a": 1}}, {}],
     "ollama": [{"status": "new"}, {}],
+    "bedrock": [{"newThing": {"a": 1}}, {"messageNew": {"contentBlockIndex": 0}}],
+    "cohere": [{"type": "message-new", "index": 0}, {"type": "new", "delta": {"message": {}}}, {}],
 }
 
 
@@ -128,7 +129,7 @@ def test_whatever_comes_after_the_end_is_no_part_of_the_answer(wire: str) -> Non
         payload(wire, "{nonsense}"),
         payload(wire, {"type": "ping"}),
         b"\n",
-        *([b"data: [DONE]\n\n", b": bye\n\n", b"stray\n"] if wire in SSE else []),
+        *([b"data: [DONE]\n\n", b": bye\n\n", b"stray\n"] if wire in SSE_WIRES else []),
     ]
     for data in late:
         if wire == "gemini" and data != b"\n":

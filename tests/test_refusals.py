@@ -5,8 +5,8 @@ from email.utils import formatdate
 
 import pytest
 
-from toolwire.errors import ModelNotFound, ProviderError, RateLimited
-from toolwire.refusals import clean, mask, refusal, shown_url
+from toolwire.errors import ModelNotFound, ProtocolError, ProviderError, RateLimited
+from toolwire.refusals import clean, hide_secrets, mask, refusal, shown_url
 from toolwire.transport import HttpRequest
 
 KEY = "sk-proj-Zx81kQmv0a7Lr93TbnW4"
@@ -157,7 +157,11 @@ def test_mask(text: str, masked: str) -> None:
         ({"Cookie": "session=qwertzuiop"}, "http://h/", "qwertzuiop"),
         ({"OpenAI-Organization": "org-777777"}, "http://h/", "org-777777"),
         ({}, "http://h/v1?alt=sse&key=AIzaSyFAKE123", "AIzaSyFAKE123"),
+        ({}, "http://h/v1?api-version=1&key=a%2Fb%2Bc-secret", "a%2Fb%2Bc-secret"),
+        ({}, "http://h/v1?api-version=1&key=a%2Fb%2Bc-secret", "a/b+c-secret"),
         ({}, "http://user:hunter2@h/", "hunter2"),
+        ({}, "http://user:hunter%212@h/", "hunter!2"),
+        ({"X-Amz-Security-Token": "FwoGZXIvYXdzE"}, "http://h/", "FwoGZXIvYXdzE"),
     ],
 )
 def test_every_place_of_a_secret_is_masked(headers: dict[str, str], url: str, secret: str) -> None:
@@ -166,6 +170,56 @@ def test_every_place_of_a_secret_is_masked(headers: dict[str, str], url: str, se
     error = refusal(sent, 307, {"location": f"http://x/{secret}?{secret}"}, body)
     for shown in (str(error), repr(error), error.hint, str(error.facts), repr(sent)):
         assert secret not in shown
+
+
+SIGNED = (
+    "AWS4-HMAC-SHA256 Credential=AKIACANARY7F3KQ9ZX2L/20260304/us-east-1/bedrock/aws4_request, "
+    "SignedHeaders=content-type;host;x-amz-date, Signature=5f2a9c0d7be81346"
+)
+
+
+def test_of_a_signature_only_the_secret_parts_are_masked() -> None:
+    sent = request({"Authorization": SIGNED, "X-Amz-Date": "20260304T050607Z", "content-type": "application/json"})
+    words = "AWS4-HMAC-SHA256 for bedrock in us-east-1 at 20260304T050607Z over content-type;host;x-amz-date"
+    assert mask(words, sent) == words
+    masked = mask(f"got {SIGNED}", sent)
+    assert "us-east-1/bedrock" in masked
+    for secret in ("AKIACANARY7F3KQ9ZX2L", "5f2a9c0d7be81346"):
+        assert secret not in masked
+        assert secret[:10] not in masked
+
+
+@pytest.mark.parametrize(
+    ("headers", "url", "hint"),
+    [
+        ({"Authorization": f"Bearer {KEY}"}, "http://h/", "sent as Authorization."),
+        ({}, f"http://h/?alt=sse&key={KEY}", "sent as key= in the URL."),
+        ({}, "http://h/?alt=sse", "none was sent"),
+    ],
+)
+def test_it_is_said_how_the_key_was_sent(headers: dict[str, str], url: str, hint: str) -> None:
+    assert hint in refusal(request(headers, url), 401, {}, b"").hint
+
+
+def test_what_copilot_is_told_stays_readable() -> None:
+    sent = request({"Authorization": f"Bearer {KEY}", "Editor-Version": "vscode/1.104.1", "X-Initiator": "agent"})
+    assert mask("vscode/1.104.1 is too old for an agent", sent) == "vscode/1.104.1 is too old for an agent"
+
+
+def test_an_error_of_the_answer_is_cleaned_whole() -> None:
+    error = ProtocolError(f"it begins with {KEY}", hint=f"try {KEY}", code=f"bad {KEY}", position=7)
+    try:
+        raise error from ValueError(KEY)
+    except ProtocolError:
+        hide_secrets(error, request())
+    assert (error.message, error.hint, error.facts) == (
+        "it begins with ***",
+        "try ***",
+        {"code": "bad ***", "position": 7},
+    )
+    assert error.__cause__ is error.__context__ is None
+    for shown in (str(error), repr(error), repr(error.info())):
+        assert KEY not in shown
 
 
 @pytest.mark.timeout(30)

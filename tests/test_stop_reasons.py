@@ -13,7 +13,7 @@ import pytest
 from odd_streams import made_calls, outcome
 from toolwire import EventType, StopReason, Stream
 from toolwire.chunks import RUNNABLE_STOPS
-from toolwire.providers import anthropic, gemini, ollama, openai_chat, openai_responses
+from toolwire.providers import anthropic, bedrock_converse, cohere, gemini, ollama, openai_chat, openai_responses
 from wire_bodies import MARKED_CALLS, WIRES, Call, End, Error, HalfCall, Text, body
 
 STOP, TOOL_CALLS, LENGTH = StopReason.STOP, StopReason.TOOL_CALLS, StopReason.LENGTH
@@ -118,11 +118,35 @@ WORDS: dict[str, dict[str | int | None, StopReason]] = {
         # Old versions leave the word out.
         None: STOP,
     },
+    "bedrock": {
+        "end_turn": STOP,
+        "stop_sequence": STOP,
+        "tool_use": TOOL_CALLS,
+        "max_tokens": LENGTH,
+        "model_context_window_exceeded": LENGTH,
+        "guardrail_intervened": FILTER,
+        "content_filtered": FILTER,
+        "malformed_model_output": ERROR,
+        "malformed_tool_use": ERROR,
+        "because": UNKNOWN,
+        None: UNKNOWN,
+    },
+    "cohere": {
+        "COMPLETE": STOP,
+        "STOP_SEQUENCE": STOP,
+        "TOOL_CALL": TOOL_CALLS,
+        "MAX_TOKENS": LENGTH,
+        "TIMEOUT": ERROR,
+        "BECAUSE": UNKNOWN,
+        None: UNKNOWN,
+    },
 }
 
 AFTER_A_CALL: dict[tuple[str, str | int | None], StopReason] = {
-    # After whole calls this provider says `tool_use`: the sequence was found within the last one.
+    # After whole calls these providers say that there are calls: the sequence was found within the last one.
     ("anthropic", "stop_sequence"): UNKNOWN,
+    ("bedrock", "stop_sequence"): UNKNOWN,
+    ("cohere", "STOP_SEQUENCE"): UNKNOWN,
 }
 """Words that mean another thing where the answer ends with a call."""
 
@@ -132,9 +156,11 @@ KNOWN: dict[str, dict[Any, StopReason]] = {
     "anthropic": dict(anthropic.STOP_REASONS),
     "gemini": dict(gemini.STOP_REASONS),
     "ollama": dict(ollama.STOP_REASONS),
+    "bedrock": dict(bedrock_converse.STOP_REASONS),
+    "cohere": dict(cohere.STOP_REASONS),
 }
 
-ERRORS = {("openai-responses", "failed")}
+ERRORS = {("openai-responses", "failed"), ("cohere", "ERROR")}
 """Words that are no end but an error."""
 
 

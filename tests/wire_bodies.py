@@ -13,13 +13,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+import aws_frames
 from feeding import DONE, call, delta, sse, typed_sse
 
-WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama")
+WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "bedrock", "cohere")
 
-MARKED_CALLS = ("openai-responses", "anthropic", "gemini")
+MARKED_CALLS = ("openai-responses", "anthropic", "gemini", "bedrock", "cohere")
 """The formats that stream a call in pieces and mark its end; of the others, one ends all calls with the answer and one
 sends them whole."""
+
+TEXT_WIRES = tuple(wire for wire in WIRES if wire != "bedrock")
+"""Those whose bytes are text; every change of a byte breaks a checksum of the other."""
+
+SSE_WIRES = tuple(wire for wire in TEXT_WIRES if wire != "ollama")
+
+BEDROCK_EVENT = "contentBlockDelta"
+"""As what bytes that say nothing of themselves are sent there."""
 
 
 class Text(NamedTuple):
@@ -91,6 +100,8 @@ def good_end(wire: str, *, calls: bool) -> str:
         "anthropic": "tool_use" if calls else "end_turn",
         "gemini": "STOP",
         "ollama": "stop",
+        "bedrock": "tool_use" if calls else "end_turn",
+        "cohere": "TOOL_CALL" if calls else "COMPLETE",
     }[wire]
 
 
@@ -99,8 +110,15 @@ def payload(wire: str, value: Any) -> bytes:
     text = bytes(value, "utf-8") if isinstance(value, str) else msgspec.json.encode(value)
     if wire == "ollama":
         return text + b"\n"
+    if wire == "bedrock":
+        named = isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict)
+        return aws_frames.converse(value) if named else aws_frames.event(BEDROCK_EVENT, text)
     end = b"\r\n\r\n" if wire == "gemini" else b"\n\n"
-    if wire in ("openai-responses", "anthropic") and isinstance(value, dict) and isinstance(value.get("type"), str):
+    if (
+        wire in ("openai-responses", "anthropic", "cohere")
+        and isinstance(value, dict)
+        and isinstance(value.get("type"), str)
+    ):
         return b"event: " + str(value["type"]).encode() + b"\ndata: " + text + end
     return b"data: " + text + end
 
@@ -310,10 +328,78 @@ def _ollama(pieces: tuple[Piece, ...]) -> list[bytes]:
     return [item if isinstance(item, bytes) else payload("ollama", item) for item in made]
 
 
+def _bedrock(pieces: tuple[Piece, ...]) -> list[bytes]:
+    made: list[Any] = [{"messageStart": {"role": "assistant", "p": "abcd"}}]
+    index = 0
+
+    def block(*deltas: dict[str, Any]) -> list[dict[str, Any]]:
+        at = {"contentBlockIndex": index}
+        return [*[{"contentBlockDelta": {**at, "delta": one, "p": "ab"}} for one in deltas], {"contentBlockStop": at}]
+
+    for piece in pieces:
+        if isinstance(piece, Text):
+            made += block(*[{"text": half} for half in _halves(piece.words)])
+        elif isinstance(piece, Thought):
+            made += block({"reasoningContent": {"text": piece.words}}, {"reasoningContent": {"signature": "sig"}})
+        elif isinstance(piece, (Call, HalfCall)):
+            start = {"toolUse": {"toolUseId": piece.id, "name": piece.name}}
+            made.append({"contentBlockStart": {"contentBlockIndex": index, "start": start}})
+            deltas = block(*[{"toolUse": {"input": half}} for half in ("", *_halves(piece.arguments))])
+            made += deltas if isinstance(piece, Call) else deltas[:-1]
+        elif isinstance(piece, End):
+            reason = _reason("bedrock", piece, pieces)
+            made.append({"messageStop": {} if reason is None else {"stopReason": reason}})
+            usage = {"inputTokens": 5, "outputTokens": 7, "totalTokens": 12}
+            made.append({"metadata": {"usage": usage, "metrics": {"latencyMs": 9}}})
+        elif isinstance(piece, Error):
+            made.append(aws_frames.exception("modelStreamErrorException", {"message": piece.words}))
+        else:
+            made.append(piece.data)
+        index += isinstance(piece, (Text, Thought, Call, HalfCall))
+    return [item if isinstance(item, bytes) else aws_frames.converse(item) for item in made]
+
+
+def _cohere(pieces: tuple[Piece, ...]) -> list[bytes]:
+    def event(kind: str, index: int | None = None, **message: Any) -> dict[str, Any]:
+        at = {} if index is None else {"index": index}
+        return {"type": kind, **at, **({"delta": {"message": message}} if message else {})}
+
+    made: list[Any] = [
+        {"id": "m1", **event("message-start", role="assistant", content=[], tool_plan="", tool_calls=[])}
+    ]
+    parts, calls = 0, 0
+    for piece in pieces:
+        if isinstance(piece, (Text, Thought)):
+            member = "text" if isinstance(piece, Text) else "thinking"
+            made.append(event("content-start", parts, content={"type": member, member: ""}))
+            made += [event("content-delta", parts, content={member: half}) for half in _halves(piece.words)]
+            made.append(event("content-end", parts))
+            parts += 1
+        elif isinstance(piece, (Call, HalfCall)):
+            begun = {"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": ""}}
+            made.append(event("tool-call-start", calls, tool_calls=begun))
+            for half in _halves(piece.arguments):
+                made.append(event("tool-call-delta", calls, tool_calls={"function": {"arguments": half}}))
+            made += [event("tool-call-end", calls)] if isinstance(piece, Call) else []
+            calls += 1
+        elif isinstance(piece, End):
+            reason = _reason("cohere", piece, pieces)
+            usage = {"billed_units": {"input_tokens": 1}, "tokens": {"input_tokens": 5, "output_tokens": 7}}
+            told = {} if reason is None else {"finish_reason": reason}
+            made.append({"type": "message-end", "delta": {**told, "usage": usage}})
+        elif isinstance(piece, Error):
+            made.append({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": piece.words}})
+        else:
+            made.append(piece.data)
+    return [item if isinstance(item, bytes) else typed_sse(item) for item in made]
+
+
 _WRITERS = {
     "openai-chat": _chat,
     "openai-responses": lambda pieces: _Responses(pieces).made,
     "anthropic": _anthropic,
     "gemini": _gemini,
     "ollama": _ollama,
+    "bedrock": _bedrock,
+    "cohere": _cohere,
 }

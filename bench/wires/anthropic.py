@@ -363,6 +363,8 @@ SUBJECT = Subject(
         "reasoning, 16-character deltas": lambda size: _thinking([f"{number:15} " for number in range(size // 16)]),
     },
     long_text=lambda size: _text(["x" * size]),
+    text_answer=lambda deltas: _text(some_words(deltas, 3)),
+    calls_answer=_calls_body,
     quirks=_quirks,
     costly=_costly,
     deep=_deep,

@@ -321,6 +321,8 @@ SUBJECT = Subject(
         "text, 16-character deltas": lambda size: _text([f"{number:15} " for number in range(size // 16)]),
     },
     long_text=lambda size: _text(["x" * size]),
+    text_answer=lambda deltas: _text(some_words(deltas)),
+    calls_answer=_calls_body,
     quirks=_quirks,
     costly=_costly,
     deep=_deep,

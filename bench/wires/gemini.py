@@ -72,15 +72,16 @@ def _calls_after_thinking() -> list[Chunk]:
     return [*thoughts, _chunk(*calls), _end(_words(""))]
 
 
-def _partial_chunks(size: int, piece: int = 16) -> Iterator[Chunk]:
+def _partial_chunks(size: int, piece: int = 16, calls: int = 1) -> Iterator[Chunk]:
     values = argument_values(size)
-    yield _chunk({"functionCall": {"name": "write_file", "willContinue": True}, "thoughtSignature": _SIGNATURE})
-    yield _chunk(_partial(_piece("$.path", values["path"])))
-    yield _chunk(_partial({"jsonPath": "$.overwrite", "boolValue": True}))
-    for text in split(values["content"], piece):
-        yield _chunk(_partial(_piece("$.content", text, willContinue=True)))
-    yield _chunk(_partial(_piece("$.content", "")))
-    yield _chunk({"functionCall": {}})
+    for _ in range(calls):
+        yield _chunk({"functionCall": {"name": "write_file", "willContinue": True}, "thoughtSignature": _SIGNATURE})
+        yield _chunk(_partial(_piece("$.path", values["path"])))
+        yield _chunk(_partial({"jsonPath": "$.overwrite", "boolValue": True}))
+        for text in split(values["content"], piece):
+            yield _chunk(_partial(_piece("$.content", text, willContinue=True)))
+        yield _chunk(_partial(_piece("$.content", "")))
+        yield _chunk({"functionCall": {}})
     yield _end()
 
 
@@ -412,6 +413,8 @@ SUBJECT = Subject(
         "text in a JSON array": lambda size: json_array(_text_chunks([f"{n:15} " for n in range(size // 16)])),
     },
     long_text=lambda size: _body(*_text_chunks(["x" * size])),
+    text_answer=lambda deltas: _body(*_text_chunks(some_words(deltas, 12))),
+    calls_answer=lambda size, piece, calls: _body(*_partial_chunks(size, piece, calls)),
     quirks=_quirks,
     costly=_costly,
     deep=_deep,

@@ -60,14 +60,14 @@ def _calls_body(size: int) -> bytes:
     return _answer(_calls(_call(argument_values(size), name="write_file")))
 
 
-def _calls_after_thinking() -> bytes:
+def _calls_after_thinking(size: int = 1500, piece: int = 15, calls: int = 3) -> bytes:
     """As models that call do: they think for a while, then make a few calls at once."""
-    thinking = (_words("", thinking=word) for word in some_words(300))
-    calls = [
-        _calls(_call(argument_values(1500), name="write_file", id=f"call_{number}", index=number))
-        for number in range(3)
+    thinking = (_words("", thinking=word) for word in some_words(calls * size // piece))
+    made = [
+        _calls(_call(argument_values(size), name="write_file", id=f"call_{number}", index=number))
+        for number in range(calls)
     ]
-    return _answer(*thinking, *calls)
+    return _answer(*thinking, *made)
 
 
 def _thinking(words: Sequence[str]) -> bytes:
@@ -278,6 +278,9 @@ SUBJECT = Subject(
         "text, 16-character pieces": lambda size: _text([f"{number:15} " for number in range(size // 16)]),
     },
     long_text=lambda size: _text(["x" * size]),
+    text_answer=lambda deltas: _text(some_words(deltas)),
+    calls_answer=_calls_after_thinking,
+    whole_calls=True,
     quirks=_quirks,
     costly=_costly,
     deep=_deep,

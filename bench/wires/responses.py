@@ -336,6 +336,8 @@ SUBJECT = Subject(
         "reasoning, 16-character deltas": lambda size: _thinking_body([f"{n:15} " for n in range(size // 16)]),
     },
     long_text=lambda size: _text(["x" * size]),
+    text_answer=lambda deltas: _text(some_words(deltas)),
+    calls_answer=_calls_body,
     quirks=_quirks,
     costly=_costly,
     deep=_deep,

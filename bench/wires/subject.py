@@ -36,8 +36,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """One wire format, as far as it can be told by data. Everything is made from the format, nothing is copied."""
 
     name: str
-    shape: str
-    """Its name in the index of the recordings."""
+    shape: str | tuple[str, ...]
+    """Its name in the index of the recordings, or its names."""
     suffix: str
     """How a kept body's file is called."""
     samples: dict[str, Callable[[], bytes]]
@@ -46,6 +46,12 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """Bodies of about so many characters; those whose name speaks of arguments hold one call."""
     long_text: Callable[[int], bytes]
     """One piece of text of so many characters: a long line."""
+    text_answer: Callable[[int], bytes] | None = None
+    """An answer of so many text deltas."""
+    calls_answer: Callable[[int, int, int], bytes] | None = None
+    """An answer of calls: the characters of the arguments of each, those of a delta, and how many calls."""
+    whole_calls: bool = False
+    """Whether arguments are never streamed: `calls_answer` has as many deltas of thought before the calls."""
     quirks: Callable[[], list[bytes]]
     """One stream for each known oddity."""
     costly: Callable[[], list[bytes]]
@@ -66,6 +72,10 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one payload holds the provider's own end of an answer, read by the plainest means."""
     endless: dict[str, tuple[Callable[[], Iterator[bytes]], int]]
     """Bodies that never end, and how many bytes may be taken of each within `BOUNDS` before the error, and one read."""
+    opened: Callable[[bytes], bytes] | None = None
+    """A body whose bytes are guarded by checksums, as lines of JSON that can be changed."""
+    sealed: Callable[[bytes], bytes] | None = None
+    """Such lines as a body."""
     numbers_blocks: bool = False
     """Whether an index only names what is open, so that calls have the order in which they began."""
     interleaved: Callable[[Sequence[tuple[str, str, str]], Sequence[int]], bytes] | None = None

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from .errors import ToolwireError as ToolwireError
     from .limits import Limits as Limits
     from .messages import Message as Message
+    from .providers.converters import SdkDecoder as SdkDecoder
     from .providers.request import encode_request as encode_request
     from .stream.invocation import ToolInvocation as ToolInvocation
     from .stream.pipeline import Stream as Stream
+    from .stream.sdk import SdkStream as SdkStream
     from .stream.segments import EventType as EventType
     from .stream.segments import SegmentEvent as SegmentEvent
     from .stream.segments import SegmentType as SegmentType
@@ -36,6 +38,8 @@ _HOMES = {
     "Limits": "limits",
     "Message": "messages",
     "Risk": "tools.definition",
+    "SdkDecoder": "providers.converters",
+    "SdkStream": "stream.sdk",
     "SegmentEvent": "stream.segments",
     "SegmentType": "stream.segments",
     "StopReason": "chunks",
@@ -56,6 +60,8 @@ __all__ = [
     "Limits",
     "Message",
     "Risk",
+    "SdkDecoder",
+    "SdkStream",
     "SegmentEvent",
     "SegmentType",
     "StopReason",

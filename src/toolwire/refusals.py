@@ -2,7 +2,8 @@
 
 Pure, so that a transport of the user's own can raise the same errors: `refusal(request, status, headers,
 body)`. Providers repeat what they were sent, keys included, whole or half starred: everything that came from
-a header that may hold a secret is masked before it goes into an error.
+a header or a query that may hold a secret is masked before it goes into an error; also into one that an answer
+holds which had begun well (`hide_secrets`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import unquote, unquote_plus, urljoin, urlsplit
 
 import msgspec
 
-from .errors import AuthenticationFailed, ModelNotFound, ProviderError, RateLimited
+from .errors import AuthenticationFailed, ModelNotFound, ProviderError, RateLimited, ToolwireError
 
 if TYPE_CHECKING:
     from .transport import HttpRequest
@@ -33,16 +34,25 @@ _PLAIN_HEADERS = frozenset(
         "anthropic-beta",
         "anthropic-version",
         "content-type",
+        "copilot-integration-id",
+        "copilot-vision-request",
+        "editor-plugin-version",
+        "editor-version",
         "http-referer",
         "openai-beta",
+        "openai-intent",
         "referer",
         "user-agent",
+        "x-amz-date",
+        "x-github-api-version",
+        "x-initiator",
         "x-title",
     }
 )
 """Headers that hold no secret and whose values are words that an error may need ("application/json")."""
 
 _SCHEMES = frozenset({"bearer", "basic", "token"})
+_AWS_SIGNATURE = "AWS4-HMAC-SHA256 "
 _NO_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model"})
 _PIECE = 8
 """A run of this many characters of a secret is masked: a key that was cut in two must not show its half."""
@@ -104,6 +114,17 @@ def mask(text: str, request: HttpRequest) -> str:
     return " ".join("***" if _is_starred(word, secrets) else word for word in text.split(" "))
 
 
+def hide_secrets(error: ToolwireError, request: HttpRequest) -> None:
+    """Takes the secrets of a request out of an error that was made of its answer, and what led to it along."""
+    error.message = mask(error.message, request)
+    error.hint = mask(error.hint, request)
+    error.args = (error.message,)
+    error.facts = {
+        name: mask(value, request) if isinstance(value, str) else value for name, value in error.facts.items()
+    }
+    error.__cause__ = error.__context__ = None
+
+
 def _is_starred(word: str, secrets: set[str]) -> bool:
     """Is this a secret in the way some providers show it, such as `sk-abc***wxyz`?"""
     bare = word.strip(".,:;!?\"'`()[]{}<>").replace("...", "**").replace("…", "**")
@@ -115,12 +136,30 @@ def _secrets(request: HttpRequest) -> set[str]:
     found: set[str] = set()
     for name, value in request.headers.items():
         if name.lower() not in _PLAIN_HEADERS:
-            found |= {word for word in value.split() if word.lower() not in _SCHEMES}
+            found |= set(_secret_words(value))
+    for _, value in _secret_queries(request.url):
+        found |= {value, unquote_plus(value)}
     with suppress(ValueError):
-        url = urlsplit(request.url)
-        found |= {value for name, value in parse_qsl(url.query) if _may_hold_secret(name)}
-        found.add(url.password or "")
+        password = urlsplit(request.url).password or ""
+        found |= {password, unquote(password)}
     return {secret for secret in found if len(secret) >= 4}
+
+
+def _secret_words(value: str) -> list[str]:
+    """The words of a header's value that are secret: of AWS's signature only the key's id and the signature, since the
+    rest is what an error talks about (a region, the names of headers).
+    """
+    if not value.startswith(_AWS_SIGNATURE):
+        return [word for word in value.split() if word.lower() not in _SCHEMES]
+    parts = dict(part.strip().split("=", 1) for part in value.removeprefix(_AWS_SIGNATURE).split(",") if "=" in part)
+    return [parts.get("Credential", "").partition("/")[0], parts.get("Signature", "")]
+
+
+def _secret_queries(url: str) -> list[tuple[str, str]]:
+    """The members of a URL's query that may hold a secret, as they are written."""
+    query = url.partition("#")[0].partition("?")[2]
+    members = (member.partition("=") for member in query.split("&"))
+    return [(name, value) for name, _, value in members if value and _may_hold_secret(name)]
 
 
 def _may_hold_secret(name: str) -> bool:
@@ -139,7 +178,10 @@ def _verdict(
         hint = "Check the model's name, and that the key may use it."
         return ModelNotFound, f"{who} has no model{named}", hint
     if status in (401, 403):
-        sent = ", ".join(name for name in request.headers if _may_hold_secret(name))
+        sent = ", ".join(
+            [name for name in request.headers if _may_hold_secret(name)]
+            + [f"{name}= in the URL" for name, _ in _secret_queries(request.url)]
+        )
         hint = f"Check the key for {who}, sent as {sent}." if sent else f"Set a key for {who}: none was sent."
         return AuthenticationFailed, f"{who} refused {'the key' if status == 401 else 'access'}", hint
     if status == 429:

@@ -134,7 +134,7 @@ class AiohttpTransport:
             if not 200 <= response.status < 300:
                 words = await _error_body(response, self._limits.error_body)
                 raise refusal(request, response.status, response.headers, words)
-            if response.content_type in ("text/html", "application/xhtml+xml"):
+            if _media_type(response) in ("text/html", "application/xhtml+xml"):
                 raise refusal(request, response.status, response.headers, b"")
             body = _Body(response, session)
             failure: ToolwireError | None = None
@@ -196,6 +196,8 @@ class AiohttpTransport:
 
 class _Exchange:
     """One request and its answer: the clock that runs over both, and the words for what breaks."""
+
+    __slots__ = ("deadline", "kept", "origin", "request", "timeouts", "transport", "url", "waiting", "who", "window")
 
     def __init__(self, request: HttpRequest, timeouts: Timeouts) -> None:
         self.request = request
@@ -362,6 +364,11 @@ def _request_class() -> type[ClientRequest]:
     return Request
 
 
+def _media_type(response: ClientResponse) -> str:
+    """Without parameters. aiohttp's own reading of the header stays in memory as long as the answer lasts."""
+    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
 async def _error_body(response: ClientResponse, limit: int) -> bytes:
     """What a short time brings of the body. The status is the news: a body that breaks must not hide it."""
     import aiohttp
@@ -376,6 +383,8 @@ async def _error_body(response: ClientResponse, limit: int) -> bytes:
 
 class _Body:
     """The body of an answer, with three things put right that aiohttp leaves to timing or to luck."""
+
+    __slots__ = ("_closed", "_content", "_is_framed", "_session")
 
     def __init__(self, response: ClientResponse, session: ClientSession) -> None:
         self._content = response.content

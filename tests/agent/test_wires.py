@@ -20,6 +20,8 @@ from toolwire import Agent, StopReason, ToolDefinition
 from toolwire.agent.events import AgentEvent, RunFailed, RunFinished
 from toolwire.messages import ToolResultPart
 from toolwire.tools.definition import Risk, tool_from_json
+from wire_bodies import Call, End, Error, Raw, Text, Thought
+from wire_bodies import body as written
 
 Json = dict[str, Any]
 ran: list[tuple[int, int]] = []
@@ -123,6 +125,8 @@ def ollama(reason: str = "stop", **message: Any) -> bytes:
 
 
 OLLAMA_CALL = {"id": "c1", "function": {"name": "add", "arguments": {"a": 2, "b": 3}}}
+COHERE_PLAN = Raw(typed_sse({"type": "tool-plan-delta", "delta": {"message": {"tool_plan": "I add."}}}))
+ADD_CALL = Call("c1", "add", '{"a":2,"b":3}')
 ADD = call('{"a":2,"b":3}', id="c1", name="add")
 
 
@@ -236,6 +240,50 @@ PROVIDERS = [
                 ],
             },
             {"role": "tool", "tool_name": "add", "tool_call_id": "c1", "content": "5"},
+        ],
+        told_of_cut=lambda request: request["messages"][-1]["content"],
+    ),
+    Told(
+        provider="bedrock",
+        wire="bedrock",
+        base="",
+        path="/model/m/converse-stream",
+        headers=BEARER,
+        calls=written("bedrock", Thought("hm"), ADD_CALL, End()),
+        text=written("bedrock", Text("It is 5."), End()),
+        cut=written("bedrock", ADD_CALL, End("max_tokens")),
+        error=written("bedrock", ADD_CALL, Error("overloaded")),
+        sent_back=[
+            {
+                "role": "assistant",
+                "content": [
+                    {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "sig"}}},
+                    {"toolUse": {"toolUseId": "c1", "name": "add", "input": {"a": 2, "b": 3}}},
+                ],
+            },
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "5"}]}}]},
+        ],
+        told_of_cut=lambda request: request["messages"][-1]["content"][0]["toolResult"]["content"][0]["text"],
+    ),
+    Told(
+        provider="cohere",
+        wire="cohere",
+        base="",
+        path="/v2/chat",
+        headers=BEARER,
+        calls=written("cohere", COHERE_PLAN, ADD_CALL, End()),
+        text=written("cohere", Text("It is 5."), End()),
+        cut=written("cohere", COHERE_PLAN, ADD_CALL, End("MAX_TOKENS")),
+        error=written("cohere", COHERE_PLAN, ADD_CALL, Error("overloaded")),
+        sent_back=[
+            {
+                "role": "assistant",
+                "tool_plan": "I add.",
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":2,"b":3}'}}
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "5"},
         ],
         told_of_cut=lambda request: request["messages"][-1]["content"],
     ),
@@ -389,7 +437,15 @@ def recorded_tools(told: Conversation, given: list[tuple[str, Json]]) -> list[To
     return [tool(entry) for entry in CLIENTS[told.wire].read(told.request).tools]
 
 
-REPLAYED = {"openai-chat": 72, "openai-responses": 72, "anthropic": 41, "gemini": 16, "ollama": 3}
+REPLAYED = {
+    "openai-chat": 72,
+    "openai-responses": 72,
+    "anthropic": 41,
+    "gemini": 16,
+    "ollama": 3,
+    "bedrock": 4,
+    "cohere": 1,
+}
 
 
 @needs_corpus

@@ -265,8 +265,9 @@ def test_providers_say_what_is_set_up_and_never_show_a_key(tmp_path: Path) -> No
     ran = toolwire_command("providers", env={"GROQ_API_KEY": KEY, "TOOLWIRE_CACHE": str(tmp_path)})
     assert (ran.code, ran.err) == (0, "")
     rows = {line.split()[0]: line for line in ran.out.split("\n") if line}
-    assert rows["groq"].rstrip().endswith("GROQ_API_KEY        key is set")
-    assert rows["openai"].rstrip().endswith("no key")
+    assert rows["groq"].endswith("openai-chat       GROQ_API_KEY is set")
+    assert rows["openai"].endswith("needs OPENAI_API_KEY")
+    assert all(line == line.rstrip() for line in ran.out.split("\n"))
     assert "not looked for" in rows["ollama"]
     assert "toolwire local install" in rows["local"]
     assert KEY not in ran.out

@@ -56,13 +56,14 @@ def test_the_body_that_would_be_sent(conversation: str, tools: str) -> None:
         ("anthropic", "claude-sonnet-4-5", "messages"),
         ("gemini", None, "contents"),
         ("ollama", "llama3.2", "messages"),
+        ("cohere", "command-a-03-2025", "messages"),
     ],
 )
 def test_every_wire(wire: str, model: str | None, place: str, conversation: str, tools: str) -> None:
     made = body("--wire", wire, "--tools", tools, conversation)
     assert made.get("model") == model
     assert len(made[place]) == 3
-    assert "get_weather" in json.dumps(made["tools"])
+    assert "get_weather" in json.dumps(made["toolConfig" if wire == "bedrock" else "tools"])
 
 
 def test_the_wire_of_the_models_provider(conversation: str) -> None:
@@ -70,6 +71,30 @@ def test_the_wire_of_the_models_provider(conversation: str) -> None:
     assert body("--model", "anthropic:claude-x", conversation)["model"] == "claude-x"
     assert "contents" in body("--model", "gemini:gemini-x", conversation)
     assert "messages" in body("--model", "gemini:gemini-x", "--wire", "openai-chat", conversation)
+
+
+def test_a_provider_that_wants_it_otherwise(conversation: str, tools: str) -> None:
+    made = body("--model", "bedrock-anthropic:anthropic.claude-x", "--tools", tools, conversation)
+    assert made["anthropic_version"] == "bedrock-2023-05-31"
+    assert not {"model", "stream"} & set(made)
+    assert body("--model", "vertex-anthropic:claude-x", conversation)["anthropic_version"] == "vertex-2023-10-16"
+    assert body("--model", "kimi:kimi-x", conversation)["model"] == "kimi-x"
+    made = body("--model", "mistral:m", conversation)
+    assert len(made["messages"][1]["tool_calls"][0]["id"]) == 9
+    assert_sentence(toolwire_command("request", "--model", "perplexity", "--tools", tools, conversation), 2, "no tool")
+
+
+def test_what_a_history_loses_is_said() -> None:
+    thought = {"type": "thinking", "text": "hm", "provider_data": {"wire": "anthropic", "signature": "s"}}
+    told = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "Hello"}], "origin": "anthropic"},
+        {"role": "user", "content": "Well?"},
+    ]
+    ran = toolwire_command("request", "--model", "gemini", stdin=json.dumps(told).encode())
+    assert ran.code == 0
+    assert json.loads(ran.out)["contents"]
+    assert ran.err.startswith("toolwire: ")
 
 
 def test_it_is_indented_and_safe_to_look_at(conversation: str) -> None:
@@ -110,6 +135,7 @@ WRONG = [
     (b"[]", ["--temperature", "nan"], "--temperature nan"),
     (b"[]", ["--temperature", "-1"], "--temperature -1"),
     (b"[]", ["--model", "ollama"], "which model of ollama?"),
+    (b"[]", ["--model", "gogle:x", "--wire", "morse"], "no wire format 'morse'"),
     (b"[]", ["--tools", "/"], "is a directory"),
 ]
 

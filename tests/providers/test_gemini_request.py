@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-import toolwire
 from corpus import body, needs_corpus, rows, story
+from encoding_alone import encode_alone
 from feeding import read, whole
 from toolwire.errors import ConfigError
 from toolwire.messages import ToolResultPart, tool_results
@@ -21,7 +21,7 @@ SIGNED = {"wire": "gemini", "thoughtSignature": "c2ln"}
 
 
 def encode(messages: list[dict[str, Any]], model: str = "gemini-2.5-flash", **options: Any) -> dict[str, Any]:
-    return toolwire.encode_request(wire="gemini", model=model, messages=messages, **options)
+    return encode_alone("gemini", messages, model=model, **options)
 
 
 def contents(*messages: dict[str, Any], **options: Any) -> list[dict[str, Any]]:

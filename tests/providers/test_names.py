@@ -5,13 +5,13 @@ import pytest
 import toolwire
 from feeding import call, delta, read, sse, whole
 from toolwire.errors import ConfigError
-from toolwire.providers.names import COMMON_RULE, GEMINI_RULE, NameRule
+from toolwire.providers.names import COHERE_RULE, COMMON_RULE, GEMINI_RULE, NameRule
 from toolwire.providers.wires import WIRES
 
 ODD = ["files.read", "x" * 65, "a b", "ü", "", "\ud800", "get weather!", "1st", "-x", ".x", "a/b"]
 
 
-@pytest.mark.parametrize("rule", [COMMON_RULE, GEMINI_RULE], ids=["common", "gemini"])
+@pytest.mark.parametrize("rule", [COMMON_RULE, GEMINI_RULE, COHERE_RULE], ids=["common", "gemini", "cohere"])
 def test_every_name_becomes_one_that_the_rule_allows(rule: NameRule) -> None:
     made = [rule.wire_name(name) for name in ODD]
     assert all(rule.allows(name) for name in made)
@@ -23,6 +23,8 @@ def test_a_legal_name_stays_as_it_is() -> None:
     assert COMMON_RULE.wire_name("get_weather-2") == "get_weather-2"
     assert GEMINI_RULE.wire_name("files.read") == "files.read"
     assert GEMINI_RULE.wire_name("1st") != "1st"
+    assert COHERE_RULE.wire_name("get_time2") == "get_time2"
+    assert not any(COHERE_RULE.allows(name) for name in ("get-time", "2nd", "-a", "a.b"))
 
 
 def test_names_that_would_be_cut_to_the_same_stay_two() -> None:

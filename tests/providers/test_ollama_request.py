@@ -10,6 +10,7 @@ from ollama._types import ChatRequest
 
 import toolwire
 from corpus import body, needs_corpus, rows, story
+from encoding_alone import encode_alone
 from feeding import read, whole
 from toolwire.errors import ConfigError
 from toolwire.messages import Message, ToolResultPart
@@ -21,7 +22,7 @@ PNG = {"type": "media", "media_type": "image/png", "data": "iVBOR"}
 
 
 def encode(messages: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
-    return toolwire.encode_request(wire="ollama", model="m", messages=messages, **options)
+    return encode_alone("ollama", messages, **options)
 
 
 def only(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -35,11 +35,6 @@ CALLS: dict[str, tuple[bytes, Calls]] = {
         ),
         F,
     ),
-    "the whole call and the finish in one chunk": (
-        sse(delta(tool_calls=[call('{"x":1}', id="c1", name="f")], finish="tool_calls")),
-        F,
-    ),
-    "index missing": (sse(delta(tool_calls=[call('{"x":1}', index=None, id="c1", name="f")]), END), F),
     "index as text": (
         sse(delta(tool_calls=[call("", index="0", id="c1", name="f")]), delta(tool_calls=[call('{"x":1}')]), END),
         F,
@@ -48,33 +43,8 @@ CALLS: dict[str, tuple[bytes, Calls]] = {
         sse(delta(tool_calls=[call("", index=0.0, id="c1", name="f")]), delta(tool_calls=[call('{"x":1}')]), END),
         F,
     ),
-    "id empty on later deltas": (
-        sse(delta(tool_calls=[call("", id="c1", name="f")]), delta(tool_calls=[call('{"x":1}', id="")]), END),
-        F,
-    ),
-    "id, type and name null on later deltas": (
-        sse(
-            delta(
-                tool_calls=[{"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": None}}]
-            ),
-            delta(
-                tool_calls=[{"index": 0, "id": None, "type": None, "function": {"name": None, "arguments": '{"x":1}'}}]
-            ),
-            END,
-        ),
-        F,
-    ),
-    "arguments absent on the first delta": (
-        sse(
-            delta(tool_calls=[{"index": 0, "id": "c1", "function": {"name": "f"}}]),
-            delta(tool_calls=[call('{"x":1}')]),
-            END,
-        ),
-        F,
-    ),
     "id as a number": (sse(delta(tool_calls=[call('{"x":1}', id=7, name="f")]), END), [("7", "f", {"x": 1})]),
     "one call where a list belongs": (sse(delta(tool_calls=call('{"x":1}', id="c1", name="f")), END), F),
-    "arguments as an object": (sse(delta(tool_calls=[call({"x": 1}, id="c1", name="f")]), END), F),
     "function null on a later delta": (
         sse(
             delta(tool_calls=[call('{"x":1}', id="c1", name="f")]),
@@ -83,22 +53,7 @@ CALLS: dict[str, tuple[bytes, Calls]] = {
         ),
         F,
     ),
-    "no arguments at all": (sse(delta(tool_calls=[call("", id="c1", name="f")]), END), [("c1", "f", {})]),
     "arguments of blanks": (sse(delta(tool_calls=[call(" \n", id="c1", name="f")]), END), [("c1", "f", {})]),
-    "arguments null": (sse(delta(tool_calls=[call("null", id="c1", name="f")]), END), [("c1", "f", {})]),
-    "no id": (sse(delta(tool_calls=[call('{"x":1}', id="", name="f")]), END), [("s0", "f", {"x": 1})]),
-    "several calls in one delta": (
-        sse(
-            delta(
-                tool_calls=[
-                    call("{}", index=None, id="a", name="f"),
-                    call('{"y":2}', index=None, id="b", name="g"),
-                ]
-            ),
-            END,
-        ),
-        [("a", "f", {}), ("b", "g", {"y": 2})],
-    ),
     "two calls, one index, two ids": (
         sse(delta(tool_calls=[call("{}", id="a", name="f")]), delta(tool_calls=[call("{}", id="b", name="g")]), END),
         [("a", "f", {}), ("b", "g", {})],
@@ -115,21 +70,6 @@ CALLS: dict[str, tuple[bytes, Calls]] = {
         ),
         [("a", "f", {}), ("b", "g", {})],
     ),
-    "the legacy function_call": (
-        sse(
-            delta(function_call={"name": "f", "arguments": ""}),
-            delta(function_call={"arguments": '{"x":'}),
-            delta(function_call={"arguments": "1}"}),
-            delta(finish="function_call"),
-        ),
-        [("s0", "f", {"x": 1})],
-    ),
-    "stop although there is a call": (
-        sse(delta(tool_calls=[call('{"x":1}', id="c1", name="f")]), delta(finish="stop")),
-        F,
-    ),
-    "no finish_reason, [DONE]": (sse(delta(tool_calls=[call('{"x":1}', id="c1", name="f")])), F),
-    "finish_reason, no [DONE]": (sse(delta(tool_calls=[call('{"x":1}', id="c1", name="f")]), END, done=False), F),
     "empty finish_reason is none": (
         sse(
             delta(tool_calls=[call('{"x":', id="c1", name="f")], finish=""),
@@ -146,28 +86,10 @@ CALLS: dict[str, tuple[bytes, Calls]] = {
         ),
         [("a", "f", {}), ("b", "g", {})],
     ),
-    "tool_calls null and empty on text": (
-        sse(delta(content="hi", tool_calls=None), delta(content="!", tool_calls=[]), delta(finish="stop")),
-        [],
-    ),
     "content empty beside the call": (
         sse(delta(content="", tool_calls=[call('{"x":1}', id="c1", name="f")]), END),
         F,
     ),
-    "data after [DONE]": (
-        sse(delta(tool_calls=[call('{"x":1}', id="c1", name="f")]), END) + sse(delta(tool_calls=[call("x")])),
-        F,
-    ),
-    "one event over several data lines": (
-        b'data: {"choices":[{"delta":{"tool_calls":[\ndata: {"id":"c1","function":{"name":"f",\n'
-        b'data: "arguments":"{\\"x\\":1}"}}]}}]}\n\n' + DONE,
-        F,
-    ),
-    "events without blank lines between them": (
-        sse(delta(tool_calls=[call('{"x":1}', id="c1", name="f")]), END).replace(b"\n\n", b"\n"),
-        F,
-    ),
-    "CRLF": (sse(delta(tool_calls=[call('{"x":1}', id="c1", name="f")]), END).replace(b"\n", b"\r\n"), F),
     "a blank before data": (b" " + sse(delta(tool_calls=[call('{"x":1}', id="c1", name="f")]), END), F),
     "comments and pings between": (
         b": PROCESSING\n\n"
@@ -440,14 +362,6 @@ TEXTS: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
         sse(delta(reasoning="hm", reasoning_details={"type": "x"}), delta(finish="stop")),
         [("reasoning", "hm")],
     ),
-    "content as parts": (
-        sse(
-            delta(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]),
-            delta(content=[{"type": "text", "text": "Hello"}, {"type": "reference", "reference_ids": [1]}]),
-            delta(finish="stop"),
-        ),
-        [("reasoning", "hm"), ("text", "Hello")],
-    ),
     "a refusal is text of its own": (
         sse(delta(content="I"), delta(refusal="No"), delta(refusal="."), delta(finish="stop")),
         [("text", "I"), ("text", "No.")],
@@ -501,11 +415,6 @@ TEXTS: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
             delta(finish="stop"),
         ),
         [("text", "Hello")],
-    ),
-    "text after the finish": (sse(delta(content="Hel", finish="stop"), delta(content="lo")), [("text", "Hello")]),
-    "line separators are no line ends": (
-        sse(delta(content="a\u2028b\u0085c"), delta(finish="stop")),
-        [("text", "a\u2028b\u0085c")],
     ),
 }
 

@@ -6,22 +6,19 @@ from typing import Any
 
 import pytest
 
-import toolwire
+from encoding_alone import encode_alone
 from feeding import call, delta, read, sse, whole
 from toolwire.errors import ConfigError
-from toolwire.providers.openai_chat_request import (
-    OPENAI,
-    ChatDialect,
-    encode_chat_request,
-    merge_reasoning_details,
-)
+from toolwire.messages import Message, ToolResultPart
+from toolwire.providers.dialects import OPENAI, ChatDialect
+from toolwire.providers.openai_chat_request import encode_chat_request, merge_reasoning_details
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = {"name": "get_weather", "description": "Weather for a city.", "parameters": CITY}
 
 
-def encode(messages: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
-    return toolwire.encode_request(wire="openai-chat", model="m", messages=messages, **options)
+def encode(messages: list[Any], **options: Any) -> dict[str, Any]:
+    return encode_alone("openai-chat", messages, **options)
 
 
 def only(message: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
@@ -189,6 +186,10 @@ MEDIA = {
         {"media_type": "audio/mpeg", "data": "AAAA"},
         {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}},
     ),
+    "sound in a data URL": (
+        {"media_type": "audio/wav", "url": "data:audio/wav;base64,AAAA"},
+        {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+    ),
     "file": (
         {"media_type": "application/pdf", "data": "AAAA", "name": "a.pdf"},
         {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
@@ -203,9 +204,14 @@ def test_media(name: str) -> None:
     assert only(message) == [{"role": "user", "content": [{"type": "text", "text": "see"}, encoded]}]
 
 
-def test_media_that_chat_does_not_take() -> None:
-    with pytest.raises(ConfigError, match="video/mp4"):
-        only({"role": "user", "content": [{"type": "media", "media_type": "video/mp4", "url": "https://example.com"}]})
+@pytest.mark.parametrize(
+    "part",
+    [{"media_type": "video/mp4", "url": "https://example.com"}, {"media_type": "audio", "data": "AAAA"}],
+    ids=str,
+)
+def test_media_that_chat_does_not_take(part: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=part["media_type"]):
+        only({"role": "user", "content": [{"type": "media", **part}]})
 
 
 def test_pictures_of_a_tool_follow_all_results() -> None:
@@ -227,8 +233,6 @@ def test_pictures_of_a_tool_follow_all_results() -> None:
 @pytest.mark.parametrize(
     ("content", "encoded"),
     [
-        ("", {"content": ""}),
-        ([], {"content": ""}),
         ([{"type": "text", "text": "No.", "refusal": True}], {"content": None, "refusal": "No."}),
         (
             [{"type": "tool_call", "id": "c", "name": "f"}],
@@ -241,6 +245,50 @@ def test_pictures_of_a_tool_follow_all_results() -> None:
 )
 def test_assistant_messages(content: Any, encoded: dict[str, Any]) -> None:
     assert only({"role": "assistant", "content": content}) == [{"role": "assistant", **encoded}]
+
+
+@pytest.mark.parametrize("content", ["", [], [{"type": "thinking", "text": "hm"}]], ids=str)
+def test_an_answer_of_which_nothing_goes_back_is_left_out(content: Any) -> None:
+    assert only({"role": "assistant", "content": content}) == []
+
+
+def test_a_call_of_the_older_form_goes_back_in_that_form() -> None:
+    """A service that answers with `function_call` knows no `tool_calls`, and its results have role `function`."""
+    stream, _ = read(
+        whole(
+            sse(
+                delta(function_call={"name": "f", "arguments": '{"x":'}),
+                delta(function_call={"arguments": "1}"}),
+                delta(finish="function_call"),
+            )
+        )
+    )
+    (made,) = stream.invocations
+    results = Message("tool", [ToolResultPart(made.id, "f", "done")])
+    assert encode([stream.message, results])["messages"] == [
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"x":1}'}},
+        {"role": "function", "name": "f", "content": "done"},
+    ]
+    strict = encode([stream.message, results], dialect=ChatDialect(known_members_only=True))["messages"]
+    assert [*strict[0]] == ["role", "content", "tool_calls"]
+    assert strict[1] == {"role": "tool", "tool_call_id": made.id, "content": "done"}
+
+
+def test_a_call_of_the_older_form_beside_another_is_as_all_others() -> None:
+    """There is no older form for two: both go back in the newer one, and so do their results."""
+    stream, _ = read(
+        whole(
+            sse(
+                delta(function_call={"name": "f", "arguments": "{}"}),
+                delta(tool_calls=[call("{}", id="c1", name="g")]),
+                delta(finish="tool_calls"),
+            )
+        )
+    )
+    results = Message("tool", [ToolResultPart(each.id, each.name, "done") for each in stream.message.tool_calls])
+    answer, *told = encode([stream.message, results])["messages"]
+    assert {each["function"]["name"] for each in answer["tool_calls"]} == {"f", "g"}
+    assert [each["role"] for each in told] == ["tool", "tool"]
 
 
 MISPLACED = [

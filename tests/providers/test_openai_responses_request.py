@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import toolwire
+from encoding_alone import encode_alone
 from feeding import read, whole
 from responses_bodies import WIRE, X, added, body_of, call, custom, done, end, message, piece, reasoning, words
 from toolwire.errors import ConfigError
@@ -19,7 +19,7 @@ FREE = {"name": "put", "description": "", "parameters": {"type": "object", "addi
 
 
 def encode(messages: list[Any], **options: Any) -> dict[str, Any]:
-    return toolwire.encode_request(wire=WIRE, model="m", messages=messages, **options)
+    return encode_alone(WIRE, messages, **options)
 
 
 def items(messages: list[Any], **options: Any) -> list[dict[str, Any]]:
@@ -162,10 +162,6 @@ MEDIA: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a picture by its address": (
         {"type": "media", "media_type": "image/png", "url": "https://a/b.png"},
         {"type": "input_image", "image_url": "https://a/b.png", "detail": "auto"},
-    ),
-    "sound": (
-        {"type": "media", "media_type": "audio/mpeg", "data": "AA"},
-        {"type": "input_audio", "input_audio": {"data": "AA", "format": "mp3"}},
     ),
     "a file": (
         {"type": "media", "media_type": "application/pdf", "data": "AA", "name": "a.pdf"},

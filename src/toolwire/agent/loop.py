@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from ..approval.gate import Ask, Denial, Gate
@@ -16,11 +17,12 @@ from ..chunks import StopReason, TokenUsage
 from ..errors import RunLimitReached, ToolwireError
 from ..execution.executor import Executor, ToolResult
 from ..messages import Message, ToolCallPart, system, tool_results, user
+from ..refusals import hide_secrets
 from ..stream.invocation import ToolInvocation
 from ..stream.pipeline import Stream
 from ..stream.segments import SegmentEvent
 from ..tools.registry import ToolRegistry
-from ..transport import AiohttpTransport, Transport
+from ..transport import AiohttpTransport, HttpRequest, Transport
 from .endpoint import Connection
 from .events import (
     AgentEvent,
@@ -115,14 +117,16 @@ class Agent:
                 self._turn += 1
                 yield TurnStarted(self._turn)
 
+                request = self._connection.request(messages=self.messages, tools=list(self._tools))
                 stream = Stream(
                     self._connection.wire,
                     self._tools,
                     turn=self._turn,
                     segment_id_prefix=f"t{self._turn}-",
                     live_arguments=True,
+                    on_error=partial(hide_secrets, request=request),
                 )
-                async with aclosing(self._ask_model(stream)) as segment_events:
+                async with aclosing(self._ask_model(stream, request)) as segment_events:
                     async for segment_event in segment_events:
                         yield segment_event
                 usage = _sum(usage, stream.usage)
@@ -130,6 +134,7 @@ class Agent:
                     raise stream.error
 
                 answer = stream.message
+                answer.origin = self._connection.provider
                 if not answer.tool_calls:
                     self.messages.append(answer)
                     if stream.stop_reason is StopReason.PAUSE:
@@ -158,9 +163,8 @@ class Agent:
             self._failure = error
             yield RunFailed(error.info(), self._turn - first + 1)
 
-    async def _ask_model(self, stream: Stream) -> AsyncGenerator[SegmentEvent, None]:
+    async def _ask_model(self, stream: Stream, request: HttpRequest) -> AsyncGenerator[SegmentEvent, None]:
         """Sends the conversation and gives the events of the answer; afterwards `stream` knows how it ended."""
-        request = self._connection.request(messages=self.messages, tools=list(self._tools))
         try:
             async with aclosing(self._transport.stream(request)) as body:
                 async for data in body:

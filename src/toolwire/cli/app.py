@@ -91,7 +91,7 @@ _COMMANDS = (
         "[OPTIONS] [CONVERSATION]",
         "--tools tools.json conversation.json",
     ),
-    ("providers", "Lists the providers, and which of them are set up here.", "", ""),
+    ("providers", "Lists the providers, and which of them are set up here.", "[OPTIONS]", ""),
 )
 _LOCAL_COMMANDS = (
     ("install", "Downloads the weights (about 93 MB, once) and checks them."),

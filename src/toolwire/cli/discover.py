@@ -1,4 +1,4 @@
-"""What this machine could use without being told: keys in the environment, model servers on loopback.
+"""What this machine could use without being told: keys, credentials of a cloud's own tools, model servers on loopback.
 
 Nothing leaves the machine: servers are looked for on loopback addresses alone, without any key.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +17,9 @@ import msgspec
 
 from ..errors import ToolwireError
 from ..limits import KIB, Limits
-from ..providers.catalog import PROVIDERS, Provider
+from ..providers.catalog import PROVIDERS
+from ..providers.endpoint import base_url_of, key_variable, missing
+from ..providers.provider import Provider
 from ..transport import AiohttpTransport, HttpRequest, Timeouts
 
 WAIT = 0.4
@@ -46,10 +50,50 @@ async def find_models(env: Mapping[str, str]) -> list[Found]:
         found += [Found(f"{provider}:{model}", "running here") for model in models]
     taken: set[str] = set()
     for row in PROVIDERS.values():
-        if row.default_model and row.key_variable not in taken and env.get(row.key_variable):
-            taken.add(row.key_variable)
-            found.append(Found(f"{row.name}:{row.default_model}", f"{row.key_variable} is set"))
+        why = "" if missing(row, env) else key_words(row, env)
+        if row.default_model and why and why not in taken:
+            taken.add(why)
+            found.append(Found(f"{row.name}:{row.default_model}", why))
     return found
+
+
+def key_words(provider: Provider, env: Mapping[str, str]) -> str:
+    """What a provider would be asked with: `GROQ_API_KEY is set`, `AWS credentials`; empty where there is nothing."""
+    if variable := key_variable(provider, env):
+        return f"{variable} is set"
+    return credentials_words(provider.credentials, env) if provider.credentials else ""
+
+
+def credentials_words(whose: str, env: Mapping[str, str]) -> str:
+    """Whether a cloud's own tools left credentials here. A look at names alone: nothing is read, run or asked."""
+    package, variables, file = _CREDENTIALS[whose]
+    home = Path(env.get("HOME") or "/nonexistent")
+    if any(env.get(variable) for variable in variables) or (home / file).exists():
+        return f"{OWNERS[whose]} credentials" if _is_installed(package) else ""
+    return ""
+
+
+OWNERS = {"aws": "AWS", "google": "Google"}
+_CREDENTIALS = {
+    "aws": (
+        "botocore",
+        ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+        ".aws/credentials",
+    ),
+    "google": (
+        "google.auth",
+        ("GOOGLE_APPLICATION_CREDENTIALS",),
+        ".config/gcloud/application_default_credentials.json",
+    ),
+}
+"""The package that finds them, the variables and the file that say that there are some."""
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 async def running_servers(env: Mapping[str, str]) -> dict[str, list[str]]:
@@ -59,7 +103,7 @@ async def running_servers(env: Mapping[str, str]) -> dict[str, list[str]]:
     # Before the clock runs: importing it takes longer than the wait.
     import aiohttp  # noqa: F401
 
-    rows = [row for row in PROVIDERS.values() if row.is_local and is_loopback(_base_url(row, env))]
+    rows = [row for row in PROVIDERS.values() if row.is_local and is_loopback(base_url_of(row, env))]
     timeouts = Timeouts(connect=WAIT, idle=WAIT, total=WAIT)
     async with AiohttpTransport(timeouts=timeouts, limits=Limits(stream=ANSWER)) as transport:
         answers = await asyncio.gather(*(_models(transport, _models_url(row, env)) for row in rows))
@@ -75,13 +119,9 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def _base_url(provider: Provider, env: Mapping[str, str]) -> str:
-    return (env.get(provider.base_url_variable) if provider.base_url_variable else "") or provider.base_url
-
-
 def _models_url(provider: Provider, env: Mapping[str, str]) -> str:
     """Where a server lists its models as OpenAI does; Ollama keeps that beside its own interface."""
-    return f"{_base_url(provider, env).rstrip('/')}{'/v1' if provider.wire == 'ollama' else ''}/models"
+    return f"{base_url_of(provider, env).rstrip('/')}{'/v1' if provider.wire == 'ollama' else ''}/models"
 
 
 async def _models(transport: AiohttpTransport, url: str) -> list[str] | None:

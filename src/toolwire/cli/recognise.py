@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from ..errors import ConfigError, ProtocolError, ToolwireError
 from ..limits import KIB
 from ..providers.wires import WIRES, detect_wire
+from ..wire.eventstream import begins_event_stream
 
 START = 64 * KIB
 """How far a mark is looked for."""
@@ -29,8 +30,8 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
 class Recording:
     """The pieces of a recording, with its first ones looked at.
 
-    The first line that holds a mark decides, so that a live pipe is not held up for 64 KiB and where the pieces end
-    makes no difference.
+    The first message decides where there are messages, else the first line that holds a mark, so that a live pipe is
+    not held up for 64 KiB and where the pieces end makes no difference.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -43,6 +44,9 @@ class Recording:
         searched = 0
         for data in self._rest:
             self._start += data
+            if begins_event_stream(bytes(self._start[:16])):
+                self.wire = "bedrock"
+                return self.wire
             end = self._start.rfind(b"\n", 0, START) + 1
             if len(self._start) >= START:
                 end = START

@@ -6,12 +6,17 @@ import math
 import sys
 from typing import Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from ..errors import ConfigError
 from ..messages import load_conversation
-from ..providers.catalog import PROVIDERS, split_model
-from ..providers.wires import WireFormat, wire_format
+from ..providers.catalog import PROVIDERS, find_provider, split_model
+from ..providers.endpoint import encode_for
+from ..providers.provider import Provider
+from ..providers.request import encode_request
+from ..providers.wires import wire_format
+from .faults import say
 from .inputs import STANDARD_INPUT, as_text, read_whole
 from .tools_file import load_tools_file
 from .visible import json_bytes
@@ -39,8 +44,8 @@ def request(
     conversation
         A JSON list of messages; none, or "-", is standard input.
     wire
-        The wire format: openai-chat, openai-responses, anthropic, gemini or ollama. Without it, the one that the
-        model's provider speaks.
+        The wire format: openai-chat, openai-responses, anthropic, gemini, ollama, bedrock or cohere. Without it, the
+        one that the model's provider is asked in.
     model
         provider:model for a body as that provider wants it, or a plain name. Without it, a usual one of the wire.
     tools
@@ -53,9 +58,8 @@ def request(
         How freely the model chooses.
     """
     tool_choice = as_text(tool_choice)
-    format_, model, options = _target(
-        None if wire is None else as_text(wire), None if model is None else as_text(model)
-    )
+    target = _target(None if wire is None else as_text(wire), None if model is None else as_text(model))
+    options: dict[str, Any] = {}
     if max_tokens is not None:
         if max_tokens < 1:
             raise ConfigError(f"--max-tokens {max_tokens} leaves nothing to write", hint="Give 1 or more.")
@@ -69,25 +73,41 @@ def request(
         messages = load_conversation(read_whole(conversation))
     except ConfigError as error:
         raise ConfigError(_named(conversation, error.message), hint=error.hint) from None
-    body = format_.encode(model=model, messages=messages, tools=offered, tool_choice=tool_choice, **options)
+    notes: list[str] = []
+    body = target.encode(messages=messages, tools=offered, tool_choice=tool_choice, notes=notes, **options)
+    for note in notes:
+        say(note)
     sys.stdout.buffer.write(json_bytes(body, indent=2) + b"\n")
     return 0
 
 
-def _target(wire: str | None, model: str | None) -> tuple[WireFormat, str, dict[str, Any]]:
-    """The wire, the model's own name, and what the encoder must know of the provider, from what was given of them."""
+class _Target(msgspec.Struct):
+    """Whose request it is to be: a provider's, or that of a wire without departures."""
+
+    wire: str
+    model: str
+    provider: Provider | None = None
+
+    def encode(self, *, notes: list[str], **conversation: Any) -> dict[str, Any]:
+        if self.provider is not None:
+            return encode_for(self.provider, model=self.model, notes=notes, **conversation)
+        return encode_request(wire=self.wire, model=self.model, **conversation)
+
+
+def _target(wire: str | None, model: str | None) -> _Target:
+    """What was named, or what is usual where it was not."""
     format_ = wire_format(wire or DEFAULT_WIRE)
     if model is None:
         model = next(
-            (name for name, row in PROVIDERS.items() if row.wire == format_.name and row.default_model), DEFAULT_MODEL
+            (name for name, row in PROVIDERS.items() if row.asks_in == format_.name and row.default_model),
+            DEFAULT_MODEL,
         )
-    if model.partition(":")[0] not in PROVIDERS:
-        return format_, model, {}
+    if find_provider(model.partition(":")[0]) is None:
+        return _Target(format_.name, model)
     provider, name = split_model(model)
-    if wire is None:
-        format_ = wire_format(provider.wire)
-    is_chat = format_.name == provider.wire == DEFAULT_WIRE
-    return format_, name, {"dialect": provider.dialect} if is_chat else {}
+    if wire is None or provider.asks_in == format_.name:
+        return _Target(provider.asks_in, name, provider)
+    return _Target(format_.name, name)
 
 
 def _named(name: str, words: str) -> str:

@@ -10,10 +10,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ..agent.endpoint import environment
 from ..agent.events import AgentEvent
 from ..agent.loop import MAX_TURNS, Agent
 from ..errors import ConfigError
-from ..providers.catalog import PROVIDERS, resolve
+from ..providers.catalog import find_provider
+from ..providers.endpoint import resolve
 from ..refusals import shown_url
 from ..transport import AiohttpTransport, Timeouts
 from .ask import TerminalQuestion
@@ -75,7 +77,7 @@ def run(
     check_choice(model, base_url, os.environ)
     console = PlainConsole()
     chosen = as_text(model) if model is not None else choose_model(os.environ, console, ask=not json)
-    if chosen.lower().endswith(".gguf") and chosen.partition(":")[0] not in PROVIDERS:
+    if chosen.lower().endswith(".gguf") and find_provider(chosen.partition(":")[0]) is None:
         chosen = f"local:{chosen}"
     words = describe(chosen, base_url)
 
@@ -109,7 +111,7 @@ def run(
 
 def describe(model: str, base_url: str | None) -> str:
     """What is about to be asked, in one plain line; also where a model that cannot be asked is told of."""
-    endpoint = resolve(model, os.environ, base_url=base_url)
+    endpoint = resolve(model, environment(model), base_url=base_url)
     provider = endpoint.provider
     if provider.name != "local" or base_url:
         maker = "" if provider.name == "openai-compatible" else f" from {provider.title.partition(' (')[0]}"

@@ -2,8 +2,7 @@
 
 What the API asks for: system text apart from the messages; the two sides in turn; all results of a turn in one user
 message, first in it, right after the calls; thinking with its signature, unchanged and in its place, and none without
-one; no empty text; every call under an id that is used once. Thinking, server tools and media of other providers'
-answers have no place in it and stay out.
+one; no empty text. Thinking, server tools and media of other providers' answers have no place in it and stay out.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..errors import ConfigError
 from ..messages import MediaPart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from .anthropic_media import media_block
 from .encoding import check_tool_choice, misplaced, offered_names, own
-from .names import COMMON_RULE, NameRule
+from .names import COMMON_RULE
 
 if TYPE_CHECKING:
     from ..tools.definition import ToolDefinition
@@ -32,7 +31,6 @@ DEFAULT_MAX_TOKENS = 8192
 LEAST_THINKING_BUDGET = 1024
 """The API refuses less."""
 
-_IDS = NameRule(longest=512)
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 _THINKING = ("thinking", "redacted_thinking")
 _LEFT_BEHIND = (*_THINKING, "connector_text", "tool_use")
@@ -131,11 +129,9 @@ class _Turn:
 
 
 class _Conversation:
-    """Encodes messages in order, and remembers what later ones need of earlier ones: the calls and their ids."""
+    """Encodes messages in order, and remembers what later ones need of earlier ones: the calls."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
-        self._used_ids: set[str] = set()
-        self._times_used: dict[str, int] = {}
         self._calls: dict[str, Block | None] = {}
         self._turns: list[_Turn] = []
         for message in messages:
@@ -174,32 +170,11 @@ class _Conversation:
             elif isinstance(part, ThinkingPart) and kept.get("signature"):
                 blocks.append({"type": "thinking", "thinking": part.text, "signature": kept["signature"]})
             elif isinstance(part, ToolCallPart):
-                calls[part.id] = self._call(part, kept)
+                calls[part.id] = _call(part, kept)
                 blocks.append(calls[part.id])
         left_out = _left_behind(blocks)
         self._calls.update((name, None if id(call) in left_out else call) for name, call in calls.items())
         return [block for block in blocks if id(block) not in left_out]
-
-    def _call(self, part: ToolCallPart, kept: dict[str, Any]) -> Block:
-        """Ids are the caller's own where the API takes them: other providers use other characters, and the same id
-        in every turn.
-        """
-        wanted = _IDS.wire_name(part.id)
-        times = self._times_used.get(wanted, 0) + 1
-        call_id = wanted if times == 1 else f"{wanted}_{times}"
-        while call_id in self._used_ids:
-            times += 1
-            call_id = f"{wanted}_{times}"
-        self._times_used[wanted] = times
-        self._used_ids.add(call_id)
-        block: Block = {
-            "type": "tool_use",
-            "id": call_id,
-            "name": COMMON_RULE.wire_name(part.name),
-            "input": part.arguments,
-        }
-        block.update({name: kept[name] for name in ("caller", "toolset_name") if name in kept})
-        return block
 
     def _results(self, message: Message) -> list[Block]:
         results: list[Block] = []
@@ -209,14 +184,24 @@ class _Conversation:
             call = self._calls.get(part.id, {})
             if call is None:
                 continue
-            result: Block = {"type": "tool_result", "tool_use_id": call.get("id") or _IDS.wire_name(part.id)}
-            result["content"] = _result_content(part)
+            result: Block = {"type": "tool_result", "tool_use_id": part.id, "content": _result_content(part)}
             if part.is_error:
                 result["is_error"] = True
             if "toolset_name" in call:
                 result["toolset_name"] = call["toolset_name"]
             results.append(result)
         return results
+
+
+def _call(part: ToolCallPart, kept: dict[str, Any]) -> Block:
+    block: Block = {
+        "type": "tool_use",
+        "id": part.id,
+        "name": COMMON_RULE.wire_name(part.name),
+        "input": part.arguments,
+    }
+    block.update({name: kept[name] for name in ("caller", "toolset_name") if name in kept})
+    return block
 
 
 def _left_behind(blocks: list[Block]) -> set[int]:

@@ -1,234 +1,424 @@
-"""Providers as data. A row says where a service is, which wire it speaks, which key it wants and how it departs.
+"""Providers as data: a row says where a service is, which wire it speaks, which key it wants and how it departs.
 
-`"provider:model"` names a model everywhere; `resolve` turns it into an `Endpoint`. Pure: the environment is handed in.
+Adding a compatible service is adding a row; CONTRIBUTING.md shows one. `"provider:model"` names a model everywhere.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
-from typing import Any
+from ..errors import ConfigError
+from . import dialects
+from .departures import (
+    azure_endpoint,
+    bedrock_anthropic,
+    copilot_initiator,
+    ollama_url,
+    region,
+    vertex_anthropic,
+    vertex_host,
+)
+from .provider import BEARER, Auth, Blank, Provider, as_url
 
-import msgspec
+_API_KEY = Auth("api-key")
+_GOOGLE_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "VERTEX_ACCESS_TOKEN")
+_AZURE_KEYS = ("AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_API_KEY")
+_AWS_REGION = Blank(("AWS_REGION", "AWS_DEFAULT_REGION"), form=region)
+_AWS_STREAM = {"Accept": "application/vnd.amazon.eventstream"}
 
-from ..errors import AuthenticationFailed, ConfigError
-from .dialects import DEEPSEEK, MISTRAL, OPENAI, OPENROUTER, ChatDialect
-from .openai_chat_request import WIRE as CHAT
-from .wires import wire_format
+_OPENAI = (
+    Provider(
+        name="openai",
+        title="OpenAI",
+        base_url="https://api.openai.com/v1",
+        base_url_variables=("OPENAI_BASE_URL",),
+        keys=("OPENAI_API_KEY",),
+        dialect=dialects.OPENAI,
+        default_model="gpt-4.1-mini",
+    ),
+    Provider(
+        name="openai-responses",
+        title="OpenAI, Responses API",
+        wire="openai-responses",
+        base_url="https://api.openai.com/v1",
+        base_url_variables=("OPENAI_BASE_URL",),
+        keys=("OPENAI_API_KEY",),
+        default_model="gpt-4.1-mini",
+    ),
+    Provider(
+        name="azure",
+        title="Azure OpenAI",
+        aliases=("azure-openai",),
+        base_url="{endpoint}/openai",
+        path="/deployments/{model}/chat/completions?api-version={version}",
+        blanks={
+            "endpoint": Blank(("AZURE_OPENAI_ENDPOINT",), form=azure_endpoint),
+            "version": Blank(("OPENAI_API_VERSION", "AZURE_OPENAI_API_VERSION"), "2024-10-21"),
+        },
+        keys=_AZURE_KEYS,
+        auth=_API_KEY,
+        auth_of={"AZURE_OPENAI_AD_TOKEN": BEARER},
+        dialect=dialects.OPENAI,
+    ),
+    Provider(
+        name="azure-responses",
+        title="Azure OpenAI, Responses API",
+        wire="openai-responses",
+        base_url="{endpoint}/openai/v1",
+        blanks={"endpoint": Blank(("AZURE_OPENAI_ENDPOINT",), form=azure_endpoint)},
+        keys=_AZURE_KEYS,
+        auth=_API_KEY,
+        auth_of={"AZURE_OPENAI_AD_TOKEN": BEARER},
+    ),
+)
 
+_ANTHROPIC = (
+    Provider(
+        name="anthropic",
+        title="Anthropic",
+        aliases=("claude",),
+        wire="anthropic",
+        base_url="https://api.anthropic.com",
+        base_url_variables=("ANTHROPIC_BASE_URL",),
+        path="/v1/messages",
+        keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        auth=Auth("x-api-key"),
+        auth_of={"ANTHROPIC_AUTH_TOKEN": BEARER},
+        headers={"anthropic-version": "2023-06-01"},
+        default_model="claude-sonnet-4-5",
+    ),
+    Provider(
+        name="vertex-anthropic",
+        title="Anthropic on Google Vertex AI",
+        aliases=("anthropic-vertex",),
+        wire="anthropic",
+        shape=vertex_anthropic,
+        base_url="https://{host}/v1",
+        base_url_variables=("ANTHROPIC_VERTEX_BASE_URL",),
+        path="/projects/{project}/locations/{location}/publishers/anthropic/models/{model}:streamRawPredict",
+        blanks={
+            "project": Blank(("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")),
+            "location": Blank(("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION"), "global"),
+            "host": Blank(("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION"), "global", vertex_host),
+        },
+        keys=_GOOGLE_TOKENS,
+        credentials="google",
+    ),
+    Provider(
+        name="bedrock-anthropic",
+        title="Anthropic on Amazon Bedrock, its own format",
+        aliases=("anthropic-bedrock",),
+        wire="bedrock",
+        request_wire="anthropic",
+        shape=bedrock_anthropic,
+        base_url="https://bedrock-runtime.{region}.amazonaws.com",
+        base_url_variables=("ANTHROPIC_BEDROCK_BASE_URL", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
+        path="/model/{model}/invoke-with-response-stream",
+        blanks={"region": _AWS_REGION},
+        keys=("AWS_BEARER_TOKEN_BEDROCK",),
+        credentials="aws",
+        headers=_AWS_STREAM,
+    ),
+)
 
-class Auth(msgspec.Struct, frozen=True):
-    """How a key is sent: in which header, and after which word."""
+_CLOUDS = (
+    Provider(
+        name="gemini",
+        title="Google Gemini",
+        aliases=("google",),
+        wire="gemini",
+        base_url="https://generativelanguage.googleapis.com/v1beta",
+        keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        auth=Auth("x-goog-api-key"),
+        default_model="gemini-2.5-flash",
+    ),
+    Provider(
+        name="vertex",
+        title="Google Vertex AI",
+        aliases=("google-vertex", "vertexai"),
+        wire="gemini",
+        base_url="https://{host}/v1",
+        path="/projects/{project}/locations/{location}/publishers/google/models/{model}:streamGenerateContent?alt=sse",
+        blanks={
+            "project": Blank(("GOOGLE_CLOUD_PROJECT",)),
+            "location": Blank(("GOOGLE_CLOUD_LOCATION",), "global"),
+            "host": Blank(("GOOGLE_CLOUD_LOCATION",), "global", vertex_host),
+        },
+        keys=_GOOGLE_TOKENS,
+        credentials="google",
+        default_model="gemini-2.5-flash",
+    ),
+    Provider(
+        name="vertex-express",
+        title="Google Vertex AI with an express mode key",
+        wire="gemini",
+        base_url="https://aiplatform.googleapis.com/v1",
+        path="/publishers/google/models/{model}:streamGenerateContent?alt=sse",
+        keys=("VERTEX_API_KEY", "GOOGLE_API_KEY"),
+        auth=Auth(query="key"),
+        default_model="gemini-2.5-flash",
+    ),
+    Provider(
+        name="bedrock",
+        title="Amazon Bedrock, Converse",
+        aliases=("amazon-bedrock", "aws"),
+        wire="bedrock",
+        base_url="https://bedrock-runtime.{region}.amazonaws.com",
+        base_url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+        blanks={"region": _AWS_REGION},
+        keys=("AWS_BEARER_TOKEN_BEDROCK",),
+        credentials="aws",
+        headers=_AWS_STREAM,
+    ),
+    Provider(
+        name="cohere",
+        title="Cohere",
+        wire="cohere",
+        base_url="https://api.cohere.com",
+        base_url_variables=("CO_API_URL",),
+        keys=("CO_API_KEY", "COHERE_API_KEY"),
+        default_model="command-a-03-2025",
+    ),
+)
 
-    header: str
-    scheme: str = ""
+_COMPATIBLE = (
+    Provider(
+        name="openrouter",
+        title="OpenRouter",
+        base_url="https://openrouter.ai/api/v1",
+        keys=("OPENROUTER_API_KEY",),
+        dialect=dialects.OPENROUTER,
+        default_model="openai/gpt-4.1-mini",
+    ),
+    Provider(
+        name="copilot",
+        title="GitHub Copilot",
+        aliases=("github-copilot",),
+        base_url="https://api.githubcopilot.com",
+        base_url_variables=("GITHUB_COPILOT_API_BASE",),
+        keys=("GITHUB_COPILOT_TOKEN", "GITHUB_COPILOT_API_KEY", "COPILOT_API_KEY"),
+        headers={
+            "Editor-Version": "vscode/1.104.1",
+            "Editor-Plugin-Version": "copilot-chat/0.26.7",
+            "Copilot-Integration-Id": "vscode-chat",
+            "Openai-Intent": "conversation-panel",
+            "X-GitHub-Api-Version": "2025-04-01",
+        },
+        headers_for=copilot_initiator,
+        dialect=dialects.COPILOT,
+        default_model="gpt-4.1",
+    ),
+    Provider(
+        name="xai",
+        title="xAI",
+        aliases=("grok",),
+        base_url="https://api.x.ai/v1",
+        keys=("XAI_API_KEY",),
+        dialect=dialects.XAI,
+        default_model="grok-4-fast",
+    ),
+    Provider(
+        name="deepseek",
+        title="DeepSeek",
+        base_url="https://api.deepseek.com",
+        keys=("DEEPSEEK_API_KEY",),
+        dialect=dialects.DEEPSEEK,
+        default_model="deepseek-chat",
+    ),
+    Provider(
+        name="groq",
+        title="Groq",
+        base_url="https://api.groq.com/openai/v1",
+        keys=("GROQ_API_KEY",),
+        dialect=dialects.GROQ,
+        default_model="llama-3.3-70b-versatile",
+    ),
+    Provider(
+        name="mistral",
+        title="Mistral",
+        aliases=("mistralai",),
+        base_url="https://api.mistral.ai/v1",
+        keys=("MISTRAL_API_KEY",),
+        dialect=dialects.MISTRAL,
+        default_model="mistral-small-latest",
+    ),
+    Provider(
+        name="together",
+        title="Together AI",
+        aliases=("togetherai",),
+        base_url="https://api.together.xyz/v1",
+        base_url_variables=("TOGETHER_BASE_URL",),
+        keys=("TOGETHER_API_KEY",),
+        dialect=dialects.TOGETHER,
+    ),
+    Provider(
+        name="fireworks",
+        title="Fireworks AI",
+        base_url="https://api.fireworks.ai/inference/v1",
+        keys=("FIREWORKS_API_KEY",),
+        dialect=dialects.FIREWORKS,
+    ),
+    Provider(
+        name="cerebras",
+        title="Cerebras",
+        base_url="https://api.cerebras.ai",
+        base_url_variables=("CEREBRAS_BASE_URL",),
+        path="/v1/chat/completions",
+        keys=("CEREBRAS_API_KEY",),
+        dialect=dialects.CEREBRAS,
+        default_model="gpt-oss-120b",
+    ),
+    Provider(
+        name="perplexity",
+        title="Perplexity",
+        aliases=("pplx", "sonar"),
+        base_url="https://api.perplexity.ai",
+        keys=("PERPLEXITY_API_KEY", "PPLX_API_KEY"),
+        dialect=dialects.PERPLEXITY,
+        native_tools=False,
+        default_model="sonar",
+    ),
+    Provider(
+        name="huggingface",
+        title="Hugging Face Inference Providers",
+        aliases=("hf",),
+        base_url="https://router.huggingface.co/v1",
+        keys=("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"),
+        dialect=dialects.HUGGINGFACE,
+    ),
+    Provider(
+        name="nvidia",
+        title="NVIDIA NIM",
+        aliases=("nim",),
+        base_url="https://integrate.api.nvidia.com/v1",
+        base_url_variables=("NVIDIA_BASE_URL",),
+        keys=("NVIDIA_API_KEY",),
+        dialect=dialects.NVIDIA,
+    ),
+    Provider(
+        name="databricks",
+        title="Databricks Model Serving",
+        base_url="{host}/serving-endpoints",
+        blanks={"host": Blank(("DATABRICKS_HOST",), form=as_url)},
+        keys=("DATABRICKS_TOKEN",),
+        dialect=dialects.DATABRICKS,
+    ),
+    Provider(
+        name="writer",
+        title="Writer",
+        base_url="https://api.writer.com",
+        base_url_variables=("WRITER_BASE_URL",),
+        path="/v1/chat",
+        keys=("WRITER_API_KEY",),
+        dialect=dialects.WRITER,
+        default_model="palmyra-x5",
+    ),
+    Provider(
+        name="moonshot",
+        title="Moonshot AI (Kimi)",
+        aliases=("kimi", "moonshotai"),
+        base_url="https://api.moonshot.ai/v1",
+        base_url_variables=("MOONSHOT_BASE_URL",),
+        keys=("MOONSHOT_API_KEY",),
+        dialect=dialects.MOONSHOT,
+        default_model="kimi-latest",
+    ),
+    Provider(
+        name="zai",
+        title="Z.ai (GLM)",
+        aliases=("glm", "zhipu"),
+        base_url="https://api.z.ai/api/paas/v4",
+        base_url_variables=("ZAI_BASE_URL",),
+        keys=("ZAI_API_KEY",),
+        dialect=dialects.ZAI,
+        default_model="glm-4.6",
+    ),
+    Provider(
+        name="minimax",
+        title="MiniMax",
+        base_url="https://api.minimax.io/v1",
+        base_url_variables=("MINIMAX_BASE_URL",),
+        keys=("MINIMAX_API_KEY",),
+        dialect=dialects.MINIMAX,
+        default_model="MiniMax-M2",
+    ),
+    Provider(
+        name="alibaba",
+        title="Alibaba Cloud Model Studio (Qwen)",
+        aliases=("qwen", "dashscope"),
+        base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        base_url_variables=("DASHSCOPE_BASE_URL",),
+        keys=("DASHSCOPE_API_KEY", "ALIBABA_API_KEY"),
+        dialect=dialects.ALIBABA,
+        default_model="qwen-plus",
+    ),
+)
 
-    def value(self, key: str) -> str:
-        """The header's value."""
-        return f"{self.scheme} {key}" if self.scheme else key
-
-
-BEARER = Auth("Authorization", "Bearer")
-
-
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """One service."""
-
-    name: str
-    title: str
-    base_url: str = ""
-    """Empty: the person must give one."""
-    key_variable: str = ""
-    """The environment variable with the key; empty where none is needed."""
-    base_url_variable: str = ""
-    """An environment variable that overrides the base URL."""
-    wire: str = "openai-chat"
-    auth: Auth = BEARER
-    headers: dict[str, str] = {}
-    """What goes with every request besides the key."""
-    dialect: ChatDialect = ChatDialect()
-    """How its chat completions depart from OpenAI's; other wires have none."""
-    default_model: str = ""
-    is_local: bool = False
-    """Runs on this machine: no key, found by looking at its port."""
-
+_HERE = (
+    Provider(
+        name="ollama",
+        title="Ollama",
+        wire="ollama",
+        base_url="http://127.0.0.1:11434",
+        base_url_variables=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
+        base_url_form=ollama_url,
+        keys=("OLLAMA_API_KEY",),
+        key_needed=False,
+        is_local=True,
+    ),
+    Provider(
+        name="lmstudio",
+        title="LM Studio",
+        aliases=("lm-studio",),
+        base_url="http://127.0.0.1:1234/v1",
+        dialect=dialects.LMSTUDIO,
+        key_needed=False,
+        is_local=True,
+    ),
+    Provider(
+        name="vllm",
+        title="vLLM",
+        base_url="http://127.0.0.1:8000/v1",
+        keys=("VLLM_API_KEY",),
+        dialect=dialects.VLLM,
+        key_needed=False,
+        is_local=True,
+    ),
+    Provider(
+        name="llama.cpp",
+        title="llama.cpp server",
+        aliases=("llamacpp", "llama-cpp"),
+        base_url="http://127.0.0.1:8080/v1",
+        keys=("LLAMA_API_KEY",),
+        dialect=dialects.LLAMACPP,
+        key_needed=False,
+        is_local=True,
+    ),
+    Provider(
+        name="openai-compatible",
+        title="Any OpenAI-compatible server",
+        base_url_variables=("TOOLWIRE_BASE_URL",),
+        keys=("TOOLWIRE_API_KEY",),
+        key_needed=False,
+    ),
+    Provider(name="local", title="The embedded model", key_needed=False, default_model="smollm2-135m"),
+)
 
 PROVIDERS: dict[str, Provider] = {
-    provider.name: provider
-    for provider in (
-        Provider(
-            name="openai",
-            title="OpenAI",
-            base_url="https://api.openai.com/v1",
-            base_url_variable="OPENAI_BASE_URL",
-            key_variable="OPENAI_API_KEY",
-            dialect=OPENAI,
-            default_model="gpt-4.1-mini",
-        ),
-        Provider(
-            name="openai-responses",
-            title="OpenAI, Responses API",
-            base_url="https://api.openai.com/v1",
-            base_url_variable="OPENAI_BASE_URL",
-            key_variable="OPENAI_API_KEY",
-            wire="openai-responses",
-            default_model="gpt-4.1-mini",
-        ),
-        Provider(
-            name="anthropic",
-            title="Anthropic",
-            base_url="https://api.anthropic.com/v1",
-            base_url_variable="ANTHROPIC_BASE_URL",
-            key_variable="ANTHROPIC_API_KEY",
-            wire="anthropic",
-            auth=Auth("x-api-key"),
-            headers={"anthropic-version": "2023-06-01"},
-            default_model="claude-sonnet-4-5",
-        ),
-        Provider(
-            name="gemini",
-            title="Google Gemini",
-            base_url="https://generativelanguage.googleapis.com/v1beta",
-            key_variable="GEMINI_API_KEY",
-            wire="gemini",
-            auth=Auth("x-goog-api-key"),
-            default_model="gemini-2.5-flash",
-        ),
-        Provider(
-            name="openrouter",
-            title="OpenRouter",
-            base_url="https://openrouter.ai/api/v1",
-            key_variable="OPENROUTER_API_KEY",
-            dialect=OPENROUTER,
-            default_model="openai/gpt-4.1-mini",
-        ),
-        Provider(
-            name="deepseek",
-            title="DeepSeek",
-            base_url="https://api.deepseek.com",
-            key_variable="DEEPSEEK_API_KEY",
-            dialect=DEEPSEEK,
-            default_model="deepseek-chat",
-        ),
-        Provider(
-            name="groq",
-            title="Groq",
-            base_url="https://api.groq.com/openai/v1",
-            key_variable="GROQ_API_KEY",
-            default_model="llama-3.3-70b-versatile",
-        ),
-        Provider(
-            name="mistral",
-            title="Mistral",
-            base_url="https://api.mistral.ai/v1",
-            key_variable="MISTRAL_API_KEY",
-            dialect=MISTRAL,
-            default_model="mistral-small-latest",
-        ),
-        Provider(
-            name="together",
-            title="Together",
-            base_url="https://api.together.xyz/v1",
-            key_variable="TOGETHER_API_KEY",
-        ),
-        Provider(
-            name="xai",
-            title="xAI",
-            base_url="https://api.x.ai/v1",
-            key_variable="XAI_API_KEY",
-            default_model="grok-4-fast",
-        ),
-        Provider(
-            name="ollama",
-            title="Ollama",
-            base_url="http://127.0.0.1:11434",
-            base_url_variable="OLLAMA_BASE_URL",
-            wire="ollama",
-            is_local=True,
-        ),
-        Provider(name="lmstudio", title="LM Studio", base_url="http://127.0.0.1:1234/v1", is_local=True),
-        Provider(name="vllm", title="vLLM", base_url="http://127.0.0.1:8000/v1", is_local=True),
-        Provider(name="llama.cpp", title="llama.cpp server", base_url="http://127.0.0.1:8080/v1", is_local=True),
-        Provider(
-            name="openai-compatible",
-            title="Any OpenAI-compatible server",
-            base_url_variable="TOOLWIRE_BASE_URL",
-            key_variable="TOOLWIRE_API_KEY",
-        ),
-        Provider(name="local", title="The embedded model", default_model="smollm2-135m"),
-    )
+    provider.name: provider for group in (_OPENAI, _ANTHROPIC, _CLOUDS, _COMPATIBLE, _HERE) for provider in group
 }
 """Every provider of this version, by name."""
 
 
-class Secret:
-    """A key that no repr, log or error shows. `reveal` is called where a request is made, and nowhere else."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """The key itself."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return "Secret('…')"
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and how one model is asked."""
-
-    provider: Provider
-    model: str
-    base_url: str
-    key: Secret
-
-    @property
-    def url(self) -> str:
-        """Where requests go."""
-        path = wire_format(self.provider.wire).path
-        return self.base_url.rstrip("/") + path.replace("{model}", quoted(self.model))
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What goes with each request; holds the key, so it is made on demand and kept nowhere."""
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **self.provider.headers}
-        if self.key:
-            headers[self.provider.auth.header] = self.provider.auth.value(self.key.reveal())
-        return headers
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Keywords for the wire's encoder."""
-        return {"dialect": self.provider.dialect} if self.provider.wire == CHAT else {}
-
-
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
-
-
-def quoted(model: str) -> str:
-    """A model's name as part of a URL: nothing in it can change where the request goes or what it asks for."""
-    parts = (chr(byte) if chr(byte) in _PLAIN else f"%{byte:02X}" for byte in model.encode("utf-8", "surrogatepass"))
-    return "".join(parts).replace("..", "%2E%2E")
+def find_provider(name: str) -> Provider | None:
+    """The provider of this name or alias, if there is one."""
+    return PROVIDERS.get(name) or next((row for row in PROVIDERS.values() if name in row.aliases), None)
 
 
 def split_model(name: str) -> tuple[Provider, str]:
     """The provider and the model that `"provider:model"` names; without a model, the provider's default."""
     provider_name, _, model = name.partition(":")
-    provider = PROVIDERS.get(provider_name)
+    provider = find_provider(provider_name)
     if provider is None:
-        near = difflib.get_close_matches(provider_name[:64], PROVIDERS, 3, 0.5)
-        known = f"Did you mean {', '.join(near)}?" if near else f"Known: {', '.join(PROVIDERS)}."
-        raise ConfigError(
-            f"there is no provider {provider_name[:64]!r}",
-            hint=f"Models are named provider:model. {known}",
-            provider=provider_name[:64],
-        )
+        raise _unknown(provider_name[:64])
     model = model or provider.default_model
     if not model:
         raise ConfigError(
@@ -239,22 +429,14 @@ def split_model(name: str) -> tuple[Provider, str]:
     return provider, model
 
 
-def resolve(name: str, env: Mapping[str, str], *, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
-    """The endpoint that `"provider:model"` names, with what the environment or the caller adds."""
-    provider, model = split_model(name)
-    url = base_url or (env.get(provider.base_url_variable) if provider.base_url_variable else "") or provider.base_url
-    if not url and provider.name != "local":
-        raise ConfigError(
-            f"{provider.name} has no address of its own",
-            hint=f"Give a base URL (--base-url, or {provider.base_url_variable} in the environment).",
-            provider=provider.name,
-        )
-    key = api_key or (env.get(provider.key_variable, "") if provider.key_variable else "")
-    needs_key = bool(provider.key_variable) and base_url is None and provider.name != "openai-compatible"
-    if needs_key and not key:
-        raise AuthenticationFailed(
-            f"no key for {provider.title}",
-            hint=f"Set {provider.key_variable} in the environment, or pass api_key.",
-            provider=provider.name,
-        )
-    return Endpoint(provider=provider, model=model, base_url=url, key=Secret(key))
+def _unknown(name: str) -> ConfigError:
+    import difflib
+
+    names = [each for row in PROVIDERS.values() for each in (row.name, *row.aliases)]
+    near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
+    known = f"Did you mean {', '.join(near)}?" if near else f"Known: {', '.join(PROVIDERS)}."
+    return ConfigError(
+        f"there is no provider {name!r}",
+        hint=f"Models are named provider:model. {known}",
+        provider=name,
+    )

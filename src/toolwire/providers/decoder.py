@@ -40,6 +40,7 @@ _ERROR_TYPES: dict[str, type[ProviderError]] = {
     "rate_limit_exceeded": RateLimited,
     "insufficient_quota": RateLimited,
     "RESOURCE_EXHAUSTED": RateLimited,
+    "throttlingException": RateLimited,
     "authentication_error": AuthenticationFailed,
     "permission_error": AuthenticationFailed,
     "invalid_api_key": AuthenticationFailed,
@@ -301,12 +302,7 @@ class FrameDecoder(ABC, Generic[Event]):
             words = error.get("message") or error.get("detail") or error
             kind = error.get("type") or error.get("status")
             code = error.get("code") or kind
-        named = next(
-            (_ERROR_TYPES[word] for word in (code, kind) if isinstance(word, str) and word in _ERROR_TYPES), None
-        )
-        if named is None and code in (429, "429"):
-            named = RateLimited
-        return (named or ProviderError)(
+        return error_type(code, kind)(
             f"the provider reported an error in the stream: {shown(words)[:2000]}",
             hint="Nothing of this answer was run. If the provider is overloaded, try again later.",
             provider=self.wire,
@@ -322,6 +318,14 @@ class FrameDecoder(ABC, Generic[Event]):
 
     def _count(self, quirk: str) -> None:
         self.quirks[quirk] = self.quirks.get(quirk, 0) + 1
+
+
+def error_type(code: Any, kind: Any) -> type[ProviderError]:
+    """The type of an error that a provider gave this code and kind."""
+    for word in (code, kind):
+        if isinstance(word, str) and word in _ERROR_TYPES:
+            return _ERROR_TYPES[word]
+    return RateLimited if code in (429, "429") else ProviderError
 
 
 def token_count(value: Any) -> int:

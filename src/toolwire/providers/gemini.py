@@ -85,6 +85,10 @@ _TEXT, _THOUGHT, _CALL = range(3)
 _UNSPECIFIED = ("", "0", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED")
 
 
+_NOTHING_READ = Reading(None, [])
+"""Between two feeds: the bytes of the last one are not kept."""
+
+
 class _StreamedCall:
     """A call whose arguments come in pieces."""
 
@@ -127,7 +131,7 @@ class GeminiDecoder(FrameDecoder[Chunk]):
         self._blocked: str | None = None
         self._counts: Usage | None = None
         self._pieces_of = _TEXT
-        self._reading = Reading(None, [])
+        self._reading = _NOTHING_READ
         self._server_parts = 0
         self._cited: set[Citation] = set()
 
@@ -138,6 +142,8 @@ class GeminiDecoder(FrameDecoder[Chunk]):
         except ToolwireError as error:
             error.before = [*error.before, *self._counted()]
             raise
+        finally:
+            self._reading = _NOTHING_READ
         return made + self._counted() if self._counts is not None else made
 
     def _counted(self) -> list[ChunkResponse]:

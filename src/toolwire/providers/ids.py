@@ -31,7 +31,7 @@ class IdRule(msgspec.Struct, frozen=True):
         return 0 < len(call_id) <= self.longest and (self.characters is None or self.characters.issuperset(call_id))
 
     def fit(self, call_id: str) -> str:
-        """The id itself if the provider takes it, else one that it takes and that no other id becomes."""
+        """The id itself if the provider takes it, else one that it takes, made of a digest of the id."""
         if self.allows(call_id):
             return call_id
         number = int.from_bytes(hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).digest())
@@ -40,6 +40,31 @@ class IdRule(msgspec.Struct, frozen=True):
             number, digit = divmod(number, len(_BASE))
             digits.append(_BASE[digit])
         return "".join(digits)
+
+
+class CallIds:
+    """The ids of one conversation, in order: each as the provider takes it, none twice.
+
+    The first call of an id keeps it. What a later one gets depends only on the ids before it.
+    """
+
+    def __init__(self, rule: IdRule) -> None:
+        self._rule = rule
+        self._used: set[str] = set()
+        self._times: dict[str, int] = {}
+
+    def unused(self, call_id: str) -> str:
+        """The id for the next call: its own where that can be, else one like it; one is made where there is none."""
+        wanted = call_id or "call"
+        times = self._times.get(wanted, 0)
+        while True:
+            times += 1
+            made = self._rule.fit(wanted if times == 1 else f"{wanted}_{times}")
+            if made not in self._used:
+                break
+        self._times[wanted] = times
+        self._used.add(made)
+        return made
 
 
 ANY_ID = IdRule()

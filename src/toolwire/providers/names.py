@@ -51,3 +51,6 @@ COMMON_RULE = NameRule()
 
 GEMINI_RULE = NameRule(_WORD | {"-", "."}, 64, _LETTERS | {"_"})
 """Gemini takes dots too, and wants a letter or `_` first."""
+
+COHERE_RULE = NameRule(_WORD, 64, _LETTERS | {"_"})
+"""Cohere names letters, digits and `_` alone, with no digit first."""

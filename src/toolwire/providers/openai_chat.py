@@ -53,6 +53,8 @@ STOP_REASONS: dict[str, StopReason] = {
 
 
 _CONTENT, _REASONING = "content", "reasoning"
+_LEGACY = {"wire": WIRE, "legacy": True}
+"""Marks a call of the form from before there could be several: it is answered in that form."""
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -73,6 +75,8 @@ class _Delta(msgspec.Struct, gc=False):
     reasoning_content: str | None = None
     reasoning: Any = None
     reasoning_details: Any = None
+    reasoning_text: str | None = None
+    reasoning_opaque: Any = None
     refusal: str | None = None
     function_call: _Function | None = None
     audio: dict[str, Any] | None = None
@@ -144,6 +148,7 @@ class ChatDecoder(FrameDecoder[_Chunk]):
                 and choice.finish_reason is None
                 and not choice.index
                 and delta.reasoning_details is None
+                and delta.reasoning_opaque is None
                 and delta.refusal is None
                 and delta.function_call is None
                 and delta.audio is None
@@ -153,7 +158,8 @@ class ChatDecoder(FrameDecoder[_Chunk]):
                     if self._take_piece(delta, answer, made):
                         return
                 else:
-                    content, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
+                    content = delta.content or ""
+                    reasoning = delta.reasoning_content or delta.reasoning or delta.reasoning_text or ""
                     if type(content) is str and type(reasoning) is str and not (content and reasoning):
                         answer.has_delta = True
                         if content or reasoning:
@@ -188,7 +194,9 @@ class ChatDecoder(FrameDecoder[_Chunk]):
     def _take_piece(self, delta: _Delta, answer: _Answer, made: list[ChunkResponse]) -> bool:
         """Takes a delta that is nothing but more arguments for one call that its index names, if it is that."""
         calls = delta.tool_calls
-        if type(calls) is not list or len(calls) != 1 or delta.content or delta.reasoning_content or delta.reasoning:
+        if type(calls) is not list or len(calls) != 1 or delta.content:
+            return False
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_text:
             return False
         call: _ToolCall = calls[0]
         function = call.function
@@ -271,8 +279,10 @@ class ChatDecoder(FrameDecoder[_Chunk]):
         provider_data: Sequence[dict[str, Any]] = ()
         if delta.tool_calls or delta.function_call is not None:
             calls = self._calls(delta, answer)
-        if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_details or delta.reasoning_text:
             reasoning, provider_data = self._reasoning(delta)
+        if delta.reasoning_opaque:
+            provider_data = [*provider_data, {"wire": WIRE, "reasoning_opaque": delta.reasoning_opaque}]
         if isinstance(content, list):
             content, thought = self._content_parts(content)
             reasoning += thought
@@ -289,7 +299,8 @@ class ChatDecoder(FrameDecoder[_Chunk]):
 
     def _reasoning(self, delta: _Delta) -> tuple[str, Sequence[dict[str, Any]]]:
         """The reasoning text, taken once where a service sends it under two names, and what must go back."""
-        text = delta.reasoning_content or (delta.reasoning if isinstance(delta.reasoning, str) else "") or ""
+        text = delta.reasoning_content or (delta.reasoning if isinstance(delta.reasoning, str) else "")
+        text = text or delta.reasoning_text or ""
         if not isinstance(delta.reasoning_details, list):
             return text, ()
         details = [detail for detail in delta.reasoning_details if isinstance(detail, dict)]
@@ -301,7 +312,7 @@ class ChatDecoder(FrameDecoder[_Chunk]):
         return text, [{"wire": WIRE, "reasoning_detail": detail} for detail in details]
 
     def _content_parts(self, parts: list[Any]) -> tuple[str, str]:
-        """Text and reasoning of content that came as a list (Mistral)."""
+        """Text and reasoning of content that came as a list (Mistral, Databricks)."""
         text, thought = "", ""
         for part in parts:
             if isinstance(part, str):
@@ -311,15 +322,9 @@ class ChatDecoder(FrameDecoder[_Chunk]):
             if kind == "text" and isinstance(part.get("text"), str):
                 text += part["text"]
             elif kind == "thinking":
-                thinking = part.get("thinking")
-                if isinstance(thinking, list):
-                    thought += "".join(
-                        piece["text"]
-                        for piece in thinking
-                        if isinstance(piece, dict) and isinstance(piece.get("text"), str)
-                    )
-                elif isinstance(thinking, str):
-                    thought += thinking
+                thought += _thought(part.get("thinking"))
+            elif kind == "reasoning":
+                thought += _thought(part.get("summary"))
             else:
                 self._count("content-part-of-another-kind")
         return text, thought
@@ -339,7 +344,7 @@ class ChatDecoder(FrameDecoder[_Chunk]):
                 calls.append(known)
         legacy = delta.function_call
         if legacy is not None:
-            known = tracker.delta("function_call", None, legacy.name, json_text(legacy.arguments))
+            known = tracker.delta("function_call", None, legacy.name, json_text(legacy.arguments), _LEGACY)
             if known is not None:
                 calls.append(known)
         return calls
@@ -385,6 +390,14 @@ def read_usage(sent: Any) -> TokenUsage:
     if isinstance(details, dict):
         reasoned = token_count(details.get("reasoning_tokens")) or reasoned
     return TokenUsage(read, written, cached, stored, reasoned, token_count(get("total_tokens")) or read + written)
+
+
+def _thought(pieces: Any) -> str:
+    """The words of a part that holds reasoning: as they are, or in parts of their own."""
+    if isinstance(pieces, str):
+        return pieces
+    found = [piece.get("text") for piece in pieces if isinstance(piece, dict)] if isinstance(pieces, list) else []
+    return "".join(text for text in found if isinstance(text, str))
 
 
 def _extra(content: dict[str, Any] | None) -> dict[str, Any] | None:

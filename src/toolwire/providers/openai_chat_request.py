@@ -2,7 +2,8 @@
 
 What goes back is what came: a call's own argument text, reasoning under the field that the service reads, the opaque
 blocks it wants returned. Every result is a message of its own with role `tool`, right after the calls; pictures that
-a tool returned follow in a user message, because a tool message holds text alone.
+a tool returned follow in a user message, because a tool message holds text alone. Whatever else a service wants
+otherwise, its `ChatDialect` says.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .encoding import (
     TOOL_CHOICES,
     arguments_text,
     check_tool_choice,
+    inline_media,
     media_url,
     misplaced,
     offered_names,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from ..tools.definition import ToolDefinition
 
 WIRE = "openai-chat"
+_NOTHING = {"role": "assistant", "content": ""}
+"""An answer of which nothing goes to this service, thoughts alone for one: no service wants such a message."""
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -52,13 +56,13 @@ def encode_chat_request(
         body["tools"] = [
             {
                 "type": "function",
-                "function": {"name": name, "description": tool.description, "parameters": tool.parameters},
+                "function": {"name": name, "description": tool.description, "parameters": _schema(tool, dialect)},
             }
             for name, tool in zip(offered_names(tools, COMMON_RULE), tools, strict=True)
         ]
         if tool_choice in TOOL_CHOICES:
             if tool_choice != "auto":
-                body["tool_choice"] = tool_choice
+                body["tool_choice"] = dialect.required_word if tool_choice == "required" else tool_choice
         else:
             body["tool_choice"] = {"type": "function", "function": {"name": COMMON_RULE.wire_name(tool_choice)}}
     if max_tokens is not None:
@@ -72,18 +76,66 @@ def encode_chat_request(
     return body
 
 
+def _schema(tool: ToolDefinition, dialect: ChatDialect) -> dict[str, Any]:
+    return tool.parameters if dialect.schema is None else dialect.schema(tool.parameters)
+
+
 def _messages(messages: Iterable[Message], dialect: ChatDialect) -> list[dict[str, Any]]:
+    messages = list(messages)
     encoded: list[dict[str, Any]] = []
-    for message in messages:
+    legacy: ToolCallPart | None = None
+    for message, with_reasoning in zip(messages, _reasoned(messages, dialect), strict=True):
         if message.role == "assistant":
-            encoded.append(_assistant(message, dialect))
+            answer = _assistant(message, dialect, with_reasoning=with_reasoning)
+            if answer != _NOTHING:
+                encoded.append(answer)
+            legacy = _legacy(message.tool_calls, dialect)
         elif message.role == "tool":
-            encoded += _tool_messages(message)
+            encoded += _tool_messages(message, legacy)
         elif message.role == "user":
             encoded.append({"role": "user", "content": _user_content(message)})
         else:
             encoded.append({"role": message.role, "content": message.text})
-    return encoded
+    return _arranged(encoded, dialect)
+
+
+def _reasoned(messages: list[Message], dialect: ChatDialect) -> list[bool]:
+    """Of each message whether its reasoning goes back."""
+    if dialect.reasoning_back == "always":
+        return [True] * len(messages)
+    wanted: list[bool] = []
+    turn: list[bool] = []
+    for message in messages:
+        if message.role == "user":
+            wanted += [dialect.reasoning_back == "calls" and any(turn)] * len(turn)
+            turn = []
+        turn.append(bool(message.tool_calls))
+    return wanted + [dialect.reasoning_back == "turn" or any(turn)] * len(turn)
+
+
+def _arranged(messages: list[dict[str, Any]], dialect: ChatDialect) -> list[dict[str, Any]]:
+    """The messages in an order that the service takes."""
+    arranged: list[dict[str, Any]] = []
+    for message in messages:
+        role, before = message["role"], arranged[-1] if arranged else {}
+        if dialect.assistant_after_tools and role == "user" and before.get("role") == "tool":
+            arranged.append({"role": "assistant", "content": "I have the results."})
+        if dialect.joined_users and role == before.get("role") == "user":
+            arranged[-1] = {"role": "user", "content": _joined(before["content"], message["content"])}
+        else:
+            arranged.append(message)
+    return arranged
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """What two user messages say, as one."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [
+        part
+        for content in (first, second)
+        for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+    ]
 
 
 def _user_content(message: Message) -> str | list[dict[str, Any]]:
@@ -102,58 +154,75 @@ def _user_content(message: Message) -> str | list[dict[str, Any]]:
 
 
 def _media(part: MediaPart) -> dict[str, Any]:
-    kind = part.media_type.split("/", 1)[0]
-    url = media_url(part)
+    kind, _, subtype = part.media_type.partition("/")
     if kind == "image":
-        return {"type": "image_url", "image_url": {"url": url}}
-    if part.media_type in _AUDIO_FORMATS and part.data is not None:
-        return {
-            "type": "input_audio",
-            "input_audio": {"data": part.data, "format": _AUDIO_FORMATS[part.media_type]},
-        }
-    if part.data is not None:
-        return {"type": "file", "file": {"filename": part.name or "file", "file_data": url}}
+        return {"type": "image_url", "image_url": {"url": media_url(part)}}
+    inline = inline_media(part)
+    if inline is not None and subtype:
+        media_type, data = inline
+        if media_type in _AUDIO_FORMATS:
+            return {"type": "input_audio", "input_audio": {"data": data, "format": _AUDIO_FORMATS[media_type]}}
+        return {"type": "file", "file": {"filename": part.name or "file", "file_data": media_url(part)}}
     raise ConfigError(
         f"chat completions take no {part.media_type} by URL",
         hint="Give images by URL or data; audio (wav, mp3) and files as base64 data.",
     )
 
 
-def _assistant(message: Message, dialect: ChatDialect) -> dict[str, Any]:
+def _assistant(message: Message, dialect: ChatDialect, *, with_reasoning: bool) -> dict[str, Any]:
     text, refusal, thinking = "", "", ""
-    calls: list[dict[str, Any]] = []
+    calls: list[ToolCallPart] = []
     for part in message.parts:
         if isinstance(part, TextPart):
-            if part.refusal:
+            if part.refusal and not dialect.known_members_only:
                 refusal += part.text
             else:
                 text += part.text
         elif isinstance(part, ThinkingPart):
             thinking += part.text
         elif isinstance(part, ToolCallPart):
-            calls.append(_call(part))
+            calls.append(part)
         elif isinstance(part, ToolResultPart):
             raise misplaced(part, "assistant")
     encoded: dict[str, Any] = {
         "role": "assistant",
-        "content": text if text or not (calls or refusal) else None,
+        "content": text if text or not (calls or refusal) else dialect.no_text,
     }
     if refusal:
         encoded["refusal"] = refusal
-    if calls:
-        encoded["tool_calls"] = calls
+    legacy = _legacy(calls, dialect)
+    if legacy is not None:
+        encoded["function_call"] = _function(legacy)
+    elif calls:
+        encoded["tool_calls"] = [_call(call, dialect) for call in calls]
+    if with_reasoning:
+        _put_reasoning(encoded, thinking, message, dialect)
+    if calls and dialect.reasoning_missing is not None and dialect.reasoning_field is not None:
+        encoded.setdefault(dialect.reasoning_field, dialect.reasoning_missing)
+    return encoded
+
+
+def _put_reasoning(encoded: dict[str, Any], thinking: str, message: Message, dialect: ChatDialect) -> None:
+    """Adds what the model thought, where and as the service reads it."""
     field = dialect.reasoning_field
     if field == "reasoning_details":
-        details = merge_reasoning_details(
-            block["reasoning_detail"]
-            for block in message.provider_data
-            if block.get("wire") == WIRE and "reasoning_detail" in block
-        )
+        details = merge_reasoning_details(_opaque(message, "reasoning_detail"))
         if details:
-            encoded["reasoning_details"] = details
+            encoded[field] = details
+    elif field == "content" and thinking:
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": thinking}]}
+        words = [{"type": "text", "text": encoded["content"]}] if encoded["content"] else []
+        encoded["content"] = [thought, *words]
     elif field is not None and thinking:
         encoded[field] = thinking
-    return encoded
+    if field == "reasoning_text":
+        for sealed in _opaque(message, "reasoning_opaque"):
+            encoded["reasoning_opaque"] = sealed
+
+
+def _opaque(message: Message, name: str) -> list[Any]:
+    """The blocks of this name that came from this wire and belong to the message as a whole, in order."""
+    return [block[name] for block in message.provider_data if block.get("wire") == WIRE and name in block]
 
 
 def merge_reasoning_details(details: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -194,19 +263,27 @@ def _detail_text(detail: dict[str, Any]) -> tuple[str, str]:
     return "text", ""
 
 
-def _call(part: ToolCallPart) -> dict[str, Any]:
-    encoded: dict[str, Any] = {
-        "id": part.id,
-        "type": "function",
-        "function": {"name": COMMON_RULE.wire_name(part.name), "arguments": arguments_text(part)},
-    }
+def _legacy(calls: list[ToolCallPart], dialect: ChatDialect) -> ToolCallPart | None:
+    """The call of an answer that came in the form from before there could be several: it goes back in that form."""
+    if len(calls) == 1 and not dialect.known_members_only and own(calls[0].provider_data, WIRE).get("legacy"):
+        return calls[0]
+    return None
+
+
+def _function(part: ToolCallPart) -> dict[str, Any]:
+    return {"name": COMMON_RULE.wire_name(part.name), "arguments": arguments_text(part)}
+
+
+def _call(part: ToolCallPart, dialect: ChatDialect) -> dict[str, Any]:
+    encoded: dict[str, Any] = {"id": part.id, "type": "function", "function": _function(part)}
     extra = own(part.provider_data, WIRE).get("extra_content")
-    if extra is not None:
+    if extra is not None and not dialect.known_members_only:
         encoded["extra_content"] = extra
     return encoded
 
 
-def _tool_messages(message: Message) -> list[dict[str, Any]]:
+def _tool_messages(message: Message, legacy: ToolCallPart | None) -> list[dict[str, Any]]:
+    """The results, each a message; a `legacy` call is answered in its own, older form."""
     encoded: list[dict[str, Any]] = []
     media: list[dict[str, Any]] = []
     for part in message.parts:
@@ -217,7 +294,10 @@ def _tool_messages(message: Message) -> list[dict[str, Any]]:
         if pictures:
             text = text or "The result follows in the next message."
             media += [{"type": "text", "text": f"Result of {part.name} ({part.id}):"}, *pictures]
-        encoded.append({"role": "tool", "tool_call_id": part.id, "content": text})
+        if legacy is not None and part.id == legacy.id:
+            encoded.append({"role": "function", "name": COMMON_RULE.wire_name(part.name), "content": text})
+        else:
+            encoded.append({"role": "tool", "tool_call_id": part.id, "content": text})
     if media:
         encoded.append({"role": "user", "content": media})
     return encoded

@@ -95,6 +95,7 @@ class Calls:
         part = self._items.part(item, ARGUMENTS, None)
         said = part.said() if part.pieces else ""
         if final == said:
+            part.pieces = [final]  # which the item holds too: a long text once in memory
             return
         if final.startswith(said) and not item.arguments_over:
             self.argue(item, part, final[len(said) :], made)

@@ -41,7 +41,6 @@ WIRE = "openai-responses"
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 """What `include` must name for reasoning that the server does not keep."""
 
-_AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _STATUSES = ("completed", "incomplete")
 _CUSTOM = "custom_tool_call"
 _CLIENT_CALLS = (
@@ -90,6 +89,7 @@ def encode_responses_request(
         previous, rest = _after_previous(rest)
         if previous:
             body["previous_response_id"] = previous
+            _give_back_ids(messages[: len(messages) - len(rest)], calls)
     body["input"] = _items(rest, calls, store)
     _add_tools(body, list(tools), tool_choice, strict=strict)
     if max_tokens is not None:
@@ -152,6 +152,15 @@ def _after_previous(messages: list[Message]) -> tuple[str, list[Message]]:
     return "", messages
 
 
+def _give_back_ids(messages: list[Message], calls: dict[str, Item]) -> None:
+    """The server knows the calls that it has kept by its own ids, also where a moved history has others."""
+    for message in messages:
+        for part in message.tool_calls:
+            given = own(part.provider_data, WIRE).get("call_id")
+            if isinstance(given, str):
+                calls[part.id]["call_id"] = given
+
+
 def _response(message: Message) -> dict[str, Any]:
     """What the server said of the answer as a whole."""
     for block in message.provider_data:
@@ -189,15 +198,12 @@ def _input_content(part: Part, role: str) -> Item:
     kind = part.media_type.split("/", 1)[0]
     if kind == "image":
         return {"type": "input_image", "image_url": media_url(part), "detail": "auto"}
-    inline = inline_media(part)
-    if inline is not None and inline[0] in _AUDIO_FORMATS:
-        return {"type": "input_audio", "input_audio": {"data": inline[1], "format": _AUDIO_FORMATS[inline[0]]}}
     if kind in ("audio", "video"):
         raise ConfigError(
-            f"the Responses API takes no {part.media_type} in this form",
-            hint="Give audio (wav, mp3) as base64 data.",
+            f"the Responses API takes no {part.media_type}",
+            hint="It takes images and files; chat completions take audio (wav, mp3) as base64 data.",
         )
-    if inline is not None:
+    if inline_media(part) is not None:
         return {"type": "input_file", "filename": part.name or "file", "file_data": media_url(part)}
     return {"type": "input_file", "file_url": media_url(part)}
 
@@ -214,7 +220,7 @@ def _result(part: Part, calls: dict[str, Item]) -> Item:
             output.insert(0, {"type": "input_text", "text": "Error:"})
     call = calls.get(part.id, {})
     kind = "custom_tool_call_output" if call.get("type") == _CUSTOM else "function_call_output"
-    result: Item = {"type": kind, "call_id": part.id, "output": output}
+    result: Item = {"type": kind, "call_id": call.get("call_id") or part.id, "output": output}
     if call.get("caller") is not None:
         # A program on the server made the call, and is given the result.
         result["caller"] = call["caller"]

@@ -10,6 +10,8 @@ import msgspec
 from ..errors import ConfigError
 from ..messages import Message
 from ..tools.function import as_definition
+from .dialects import ChatDialect
+from .moving import move_history
 from .wires import wire_format
 
 
@@ -26,18 +28,26 @@ def encode_request(
 
     Messages may be `Message`s or dicts of the same shape; tools whatever `@tool`, `ToolDefinition` or a
     `{"name", "description", "parameters"}` dict gives. Further options (`max_tokens`, `temperature`, `stream`)
-    go to the format's encoder.
+    go to the format's encoder. The history may have been begun on another provider (see `move_history`).
     """
-    return wire_format(wire).encode(
+    encode = wire_format(wire).encode
+    dialect = options.get("dialect")
+    moved = move_history(
+        map(as_message, messages),
+        wire=wire,
+        ids=dialect.ids if isinstance(dialect, ChatDialect) else None,
+    )
+    return encode(
         model=model,
-        messages=[_message(message) for message in messages],
+        messages=moved.messages,
         tools=[as_definition(tool) for tool in tools],
         tool_choice=tool_choice,
         **options,
     )
 
 
-def _message(message: Message | dict[str, Any]) -> Message:
+def as_message(message: Message | dict[str, Any]) -> Message:
+    """A message, from one or from a dict of the same shape; a `ConfigError` says what is wrong with it."""
     if isinstance(message, Message):
         return message
     try:

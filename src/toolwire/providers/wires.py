@@ -23,7 +23,7 @@ from .cohere_request import encode_cohere_request
 from .gemini import GeminiDecoder
 from .gemini_request import encode_gemini_request
 from .ids import ANTHROPIC_IDS, ANY_ID, BEDROCK_IDS, OPENAI_IDS, RESPONSES_IDS, IdRule
-from .names import COMMON_RULE, GEMINI_RULE, NameRule
+from .names import COHERE_RULE, COMMON_RULE, GEMINI_RULE, NameRule
 from .ollama import OllamaDecoder
 from .ollama_request import encode_ollama_request
 from .openai_chat import ChatDecoder
@@ -138,7 +138,7 @@ WIRES: dict[str, WireFormat] = {
         ),
         WireFormat(
             "bedrock",
-            EventStreamDecoder,
+            lambda limits: EventStreamDecoder(limits, join_runs=True),
             BedrockDecoder,
             encode_bedrock_request,
             "/model/{model}/converse-stream",
@@ -152,7 +152,7 @@ WIRES: dict[str, WireFormat] = {
             CohereDecoder,
             encode_cohere_request,
             "/v2/chat",
-            COMMON_RULE,
+            COHERE_RULE,
             ANY_ID,
             (b'"message-start"', b"event: message-start", b'"content-delta"'),
         ),

@@ -1,23 +1,306 @@
-"""AWS event stream: binary frames with headers, a payload and two checksums, as Bedrock sends them."""
+"""AWS event stream: binary messages with headers, a payload and two checksums, as Bedrock sends them.
+
+A message is a prelude (its length, the length of its headers, a checksum of both), the headers, the payload and a
+checksum of all before it. The promises about cuts, bounds and errors are those of `toolwire.wire.lines`, with one
+message in the place of a line; a message that is longer than its bound is refused as soon as its prelude says so.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from struct import Struct
+from typing import Any, ClassVar
+from zlib import crc32
 
+import msgspec
+
+from ..errors import IncompleteStream, LimitExceeded, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
+from .lines import Run, decode_text, is_utf8
+
+_PRELUDE = Struct(">III")
+_number = Struct(">I").unpack_from
+_CHECKSUM = 4
+_SHORTEST = _PRELUDE.size + _CHECKSUM
+_WIDTHS = (0, 0, 1, 2, 4, 8, None, None, 8, 16)
+"""How long a header's value of each of the ten types is; None where its own first two bytes say so."""
+_STRING = 7
+_HIGHEST_FIRST = 8
+"""The first byte of a message of 150 MB. A higher one begins no message: text, or compressed data."""
+_KNOWN_HEADERS = 64
+"""How many different headers are remembered: real streams have one for each type of event."""
+_LONG_HEADERS = 1024
+"""Headers that are longer are read each time."""
+
+_KNOWN_MESSAGES = 1024
+"""How many kinds and lengths of messages are remembered."""
+
+
+class EventStreamFrame(msgspec.Struct, frozen=True, gc=False):
+    """One message as one JSON object.
+
+    `data` is the payload with a last member `:event-type`, named after the header whose value it has, so that no
+    payload can say otherwise. A payload that is no JSON object is text, under `payload` of a member `:message`. A
+    message that is no event has its `type`, its `headers` (those that are strings) and its `payload` there.
+    """
+
+    data: str
+    position: int
+    """Byte offset in the stream of the message's first byte."""
+    stray: bool = False
+    """True for a body that is no event stream but text: all of it."""
+    cut: ClassVar[bool] = False
+
+
+def begins_event_stream(start: bytes) -> bool:
+    """Whether these bytes begin with a prelude whose checksum is right."""
+    return len(start) >= _PRELUDE.size and crc32(start[:8]) == _PRELUDE.unpack_from(start)[2]
 
 
 class EventStreamDecoder:
-    """Bytes in, frames out."""
+    """Bytes in, messages out, each as soon as its last byte is there and both its checksums are right.
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    A body that cannot begin with a message (an error in JSON, a page of a proxy) comes out as one stray frame at its
+    end. A body that ends within a message is an `IncompleteStream`.
+
+    With `join_runs`, the messages of one read come out as one `Run`.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, join_runs: bool = False) -> None:
         self.position = 0
+        """Bytes taken so far; after an error, where it happened."""
         self._limits = limits
+        self._joins = join_runs
+        self._ended = False
+        self._held = bytearray()  # the message that has not ended yet
+        self._at = 0  # offset of its first byte
+        self._needed = _PRELUDE.size  # how long it must get before it is looked at again
+        self._is_text = False
+        self._endings: dict[bytes, bytes] = {}
+        self._known: dict[bytes, tuple[int, int, bytes]] = {}
+        self._head = _PRELUDE.size
+        self._longest = 0
 
-    def feed(self, data: bytes) -> list[Any]:
-        """The frames that became whole."""
-        raise NotImplementedError
+    def feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
+        """Take the next bytes, cut anywhere, and give the messages they complete."""
+        frames: list[Any] = []
+        if self._ended:
+            return frames
+        body = data if type(data) is bytes else bytes(data)
+        room = self._limits.stream - self.position
+        try:
+            self._take(body[:room], frames)
+            if len(body) > room:
+                raise LimitExceeded("stream", self._limits.stream, position=self._limits.stream)
+        except ToolwireError as error:
+            self._fail(error, frames)
+            raise
+        self.position += len(body)
+        return frames
 
     def close(self) -> list[Any]:
-        """What the end of the body completes."""
-        raise NotImplementedError
+        """The body has ended: nothing, or the text that it was instead of messages."""
+        if self._ended:
+            return []
+        self._ended = True
+        held, self._held = bytes(self._held), bytearray()
+        if not held:
+            return []
+        if self._is_text:
+            return [EventStreamFrame(held.decode(errors="replace"), 0, stray=True)]
+        raise IncompleteStream(position=self.position)
+
+    def _fail(self, error: ToolwireError, frames: list[Any]) -> None:
+        self._ended = True
+        self._held = bytearray()
+        self.position = error.position
+        error.before = frames
+
+    def _take(self, data: bytes, frames: list[Any]) -> None:
+        if self._held:
+            self._held += data
+            if len(self._held) < self._needed:
+                return
+            data = b""
+        if not self._is_text:
+            data = bytes(self._held) or data
+            self._held = bytearray()
+            self._take_messages(data, frames)
+        if self._is_text and len(self._held) > self._limits.event:
+            raise LimitExceeded("event", self._limits.event, position=self._limits.event)
+
+    def _take_messages(self, data: bytes, frames: list[Any]) -> None:
+        if not self._at and data and data[0] > _HIGHEST_FIRST:
+            self._is_text, self._needed = True, 0
+            self._held += data
+            return
+        read = _Read(data, self._at)
+        try:
+            rest = self._cut(read)
+        except ToolwireError:
+            self._give(read, frames)  # what is wrong in an earlier message is told instead
+            raise
+        self._give(read, frames)
+        self._at += rest
+        if rest < len(data):
+            self._held += data[rest:]
+
+    def _cut(self, read: _Read) -> int:
+        """Adds the whole messages of a read to it; returns where the rest begins.
+
+        Messages of one stream have much the same lengths and headers, so what those say is remembered, under all bytes
+        before the payload.
+        """
+        data, start, size = read.data, 0, len(read.data)
+        known, add, head = self._known.get, read.messages.append, self._head
+        while size - start >= 12:
+            found = known(data[start : start + head])
+            if found is None:
+                lengths = self._lengths(data[start : start + 12], read.at + start)
+                if size - start < lengths[0]:
+                    self._needed = lengths[0]
+                    return start
+                total, head, ending = self._begin(data, start, *lengths)
+            else:
+                total, head, ending = found
+            end = start + total - 4
+            if end + 4 > size:
+                self._needed = total
+                return start
+            if crc32(data[start:end]) != _number(data, end)[0]:
+                raise _wrong("the checksum of a message is wrong", read.at + start)
+            body = start + head
+            # Nearly every payload is an object that is not empty: `{`, then neither a blank nor `}`, and at last `}`.
+            if ending and end - body > 2 and data[end - 1] == 125 and data[body] == 123 and data[body + 1] > 32:
+                add(data[body : end - 1] + ending)
+            else:
+                add(self._message(data[start + 12 : body], data[body:end], read.at + start))
+            start = end + 4
+        self._needed = _PRELUDE.size
+        return start
+
+    def _lengths(self, prelude: bytes, at: int) -> tuple[int, int]:
+        """How long a message is, and where in it the payload begins."""
+        total, headers, checksum = _PRELUDE.unpack(prelude)
+        if crc32(prelude[:8]) != checksum:
+            raise _wrong("the checksum of a prelude is wrong", at)
+        if total < _SHORTEST or headers > total - _SHORTEST:
+            raise _wrong("the lengths in a prelude contradict each other", at)
+        if total > self._limits.event:
+            raise LimitExceeded("event", self._limits.event, position=at + self._limits.event)
+        return total, _PRELUDE.size + headers
+
+    def _begin(self, data: bytes, start: int, total: int, head: int) -> tuple[int, int, bytes]:
+        """The same with how the JSON of such a message ends, if a message with these headers was read before."""
+        ending = self._endings.get(data[start + 12 : start + head], b"")
+        found = total, head, ending
+        if ending:
+            if len(self._known) >= _KNOWN_MESSAGES:
+                self._known.clear()
+            self._known[data[start : start + head]] = found
+            self._head = head
+            self._longest = max(self._longest, total + len(ending))
+        return found
+
+    def _message(self, raw: bytes, payload: bytes, at: int) -> bytes:
+        """A message as JSON, whatever it holds."""
+        headers = _headers(raw, at + _PRELUDE.size)
+        kind = headers.get(":message-type") or _kind(headers)
+        if kind != "event":
+            words = payload.decode(errors="replace")
+            made = msgspec.json.encode({":message": {"type": kind, "headers": headers, "payload": words}})
+        else:
+            ending = b',":event-type":' + msgspec.json.encode(headers.get(":event-type", "")) + b"}"
+            if len(self._endings) < _KNOWN_HEADERS and len(raw) <= _LONG_HEADERS:
+                self._endings[raw] = ending
+            made = _event(payload, ending, at + _PRELUDE.size + len(raw))
+        self._longest = max(self._longest, len(made))
+        return made
+
+    def _give(self, read: _Read, frames: list[Any]) -> None:
+        count = len(read.messages)
+        if self._joins and count > 1:
+            text = b"\n".join(read.messages)
+            if len(text) <= self._limits.event and text.count(b"\n") == count - 1 and is_utf8(text):
+                frames.append(Run(text, b"\n", count, self._longest, read.frames))
+                return
+        read.frames_into(frames)
+
+
+class _Read:
+    """The messages of one read, each as JSON; they stand in its data one after the other."""
+
+    __slots__ = ("at", "data", "messages")
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data = data
+        self.at = at
+        self.messages: list[bytes] = []
+
+    def frames(self) -> list[Any]:
+        """The messages one by one."""
+        made: list[Any] = []
+        self.frames_into(made)
+        return made
+
+    def frames_into(self, frames: list[Any]) -> None:
+        """Adds them one by one, until one is no text."""
+        start = 0
+        for message in self.messages:
+            total, headers, _ = _PRELUDE.unpack_from(self.data, start)
+            at = self.at + start
+            frames.append(EventStreamFrame(decode_text(message, at + _PRELUDE.size + headers), at))
+            start += total
+
+
+def _kind(headers: dict[str, str]) -> str:
+    """What a message is that does not say so."""
+    if ":exception-type" in headers:
+        return "exception"
+    return "error" if ":error-code" in headers else "event"
+
+
+def _event(payload: bytes, ending: bytes, at: int) -> bytes:
+    """An event as JSON that begins with `{` and ends with `}`, each byte of an object in its place."""
+    members = payload.rstrip()
+    blanks = len(members) - len(members.lstrip())
+    if not members or members[blanks:] == b"{}":
+        return b"{" + ending[1:]
+    if members[blanks : blanks + 1] != b"{" or members[-1:] != b"}":
+        return b'{":message":{"payload":' + msgspec.json.encode(decode_text(payload, at)) + b"}" + ending
+    inside = members[blanks + 1 : -1]
+    return b"{" + b" " * blanks + inside + (ending if inside.strip() else ending[1:])
+
+
+def _headers(raw: bytes, at: int) -> dict[str, str]:
+    """The headers whose values are strings; the others are stepped over."""
+    found: dict[str, str] = {}
+    names: set[bytes] = set()
+    start, size = 0, len(raw)
+    while start < size:
+        value = start + raw[start] + 2
+        name = raw[start + 1 : value - 1]
+        if value > size or name in names:
+            raise _wrong("a header is cut short or given twice", at + start)
+        names.add(name)
+        kind = raw[value - 1]
+        if kind >= len(_WIDTHS):
+            raise _wrong(f"a header has the unknown type {kind}", at + value - 1)
+        width = _WIDTHS[kind]
+        if width is None:
+            width = int.from_bytes(raw[value : value + 2])
+            value += 2
+        end = value + width
+        if end > size:
+            raise _wrong("a header is cut short", at + start)
+        if kind == _STRING:
+            found[decode_text(name, at + start + 1)] = decode_text(raw[value:end], at + value)
+        start = end
+    return found
+
+
+def _wrong(what: str, position: int) -> ProtocolError:
+    return ProtocolError(
+        f"{what} at byte {position}",
+        hint="The body must be an AWS event stream as it was sent: it may be changed, cut, or of another format.",
+        position=position,
+    )

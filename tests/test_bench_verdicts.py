@@ -1,0 +1,69 @@
+"""The benchmarks' own arithmetic: a target that is missed must be said to be missed."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from bench.loopback.answers import bodies, chunked, frames, held_halves
+from bench.loopback.contenders import CONTENDERS, FLOOR, OURS
+from bench.loopback.race import Reading, race_table, race_verdicts
+from bench.memory import MANY, Crowd, Weight, memory_verdicts
+from bench.payloads import ROOT, payloads
+from bench.wires import SUBJECTS
+
+
+def reading(name: str, micros: float | None, times: float = 0.0) -> Reading:
+    seconds = None if micros is None else micros * 1000 / 1e6
+    return Reading("anthropic", "text", name, times, 1000, seconds, "1.0")
+
+
+@pytest.mark.parametrize(("micros", "holds"), [(19.9, False), (20.0, True), (50.0, True)])
+def test_a_peer_that_is_too_near_is_a_miss(micros: float, holds: bool) -> None:
+    readings = [reading(FLOOR, 1.0), reading(OURS, 2.0), reading("sdk", micros, 10.0)]
+    (verdict,) = race_verdicts(readings)
+    assert verdict.holds is holds
+
+
+def test_a_peer_that_is_not_there_is_a_row_and_no_verdict() -> None:
+    readings = [reading(FLOOR, 1.0), reading(OURS, 2.0), reading("sdk", None, 10.0)]
+    assert race_verdicts(readings) == []
+    assert "| not installed |" in race_table(readings, "anthropic")
+    assert "| **2.00** | **2.0** | **1.0** |" in race_table(readings, "anthropic")
+
+
+@pytest.mark.parametrize(
+    ("complete", "own", "holds"),
+    [(MANY, 9_000, [True, True]), (MANY - 1, 9_000, [False, True]), (MANY, 10_001, [True, False])],
+)
+def test_a_crowd_is_complete_and_light_or_it_is_a_miss(complete: int, own: int, holds: list[bool]) -> None:
+    bare = Crowd(MANY, 5_000_000, 5_000_000 + MANY * 20_000)
+    ours = Crowd(complete, 5_000_000, 5_000_000 + MANY * (20_000 + own))
+    assert [verdict.holds for verdict in memory_verdicts(ours, bare, [])] == holds
+
+
+def test_the_answer_itself_is_not_toolwires_own_part() -> None:
+    heavy, light = Weight("gemini", "text", 12_000, 1_500), Weight("gemini", "text", 12_000, 2_500)
+    free = Weight("gemini", "long calls", 50_000, 1, aimed=False)
+    assert [verdict.holds for verdict in memory_verdicts(None, None, [heavy, light, free])] == [False, True]
+
+
+def test_the_server_sends_each_answer_whole_an_event_a_chunk() -> None:
+    for wire in SUBJECTS:
+        made = dict(bodies(wire))
+        assert set(made) == {"text", "calls"}, wire
+        for kind, body in made.items():
+            parts = frames(wire, body)
+            assert b"".join(parts) == body, (wire, kind)
+            assert len(parts) - len(payloads(body)) in (0, 1), (wire, kind)  # one more: the mark of the end
+    assert chunked([b"ab", b"c" * 16]) == b"2\r\nab\r\n10\r\n" + b"c" * 16 + b"\r\n"
+    assert all(held_halves())
+
+
+def test_every_contender_has_its_reader() -> None:
+    folder = ROOT / "bench" / "loopback"
+    for contender in CONTENDERS:
+        module, _, function = contender.place.partition(":")
+        tree = ast.parse((folder / f"{module}.py").read_text())
+        assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, contender
+    assert {contender.wire for contender in CONTENDERS if contender.name == OURS} == set(SUBJECTS)
