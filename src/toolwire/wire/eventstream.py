@@ -26,13 +26,15 @@ _WIDTHS = (0, 0, 1, 2, 4, 8, None, None, 8, 16)
 _STRING = 7
 _HIGHEST_FIRST = 8
 """The first byte of a message of 150 MB. A higher one begins no message: text, or compressed data."""
-_KNOWN_HEADERS = 64
-"""How many different headers are remembered: real streams have one for each type of event."""
-_LONG_HEADERS = 1024
+_LONG_HEADERS = 256
 """Headers that are longer are read each time."""
+_MOST_KNOWN = 1024
 
-_KNOWN_MESSAGES = 1024
-"""How many kinds and lengths of messages are remembered."""
+_KNOWN: dict[bytes, tuple[int, int, int, bytes]] = {}
+"""What is known of an event from all bytes before its payload, whichever stream they stood in: its length, where the
+payload begins, the checksum so far, and how its JSON ends. Streams have few headers and much the same lengths, so that
+most preludes and headers are read once. Emptied when `_MOST_KNOWN` are there.
+"""
 
 
 class EventStreamFrame(msgspec.Struct, frozen=True, gc=False):
@@ -75,10 +77,7 @@ class EventStreamDecoder:
         self._at = 0  # offset of its first byte
         self._needed = _PRELUDE.size  # how long it must get before it is looked at again
         self._is_text = False
-        self._endings: dict[bytes, bytes] = {}
-        self._known: dict[bytes, tuple[int, int, bytes]] = {}
-        self._head = _PRELUDE.size
-        self._longest = 0
+        self._head = _PRELUDE.size  # where the payload of the last event began
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
         """Take the next bytes, cut anywhere, and give the messages they complete."""
@@ -145,35 +144,29 @@ class EventStreamDecoder:
             self._held += data[rest:]
 
     def _cut(self, read: _Read) -> int:
-        """Adds the whole messages of a read to it; returns where the rest begins.
-
-        Messages of one stream have much the same lengths and headers, so what those say is remembered, under all bytes
-        before the payload.
-        """
+        """Adds the whole messages of a read to it; returns where the rest begins."""
         data, start, size = read.data, 0, len(read.data)
-        known, add, head = self._known.get, read.messages.append, self._head
+        known, add, head, most = _KNOWN.get, read.messages.append, self._head, self._limits.event
         while size - start >= 12:
             found = known(data[start : start + head])
-            if found is None:
-                lengths = self._lengths(data[start : start + 12], read.at + start)
-                if size - start < lengths[0]:
-                    self._needed = lengths[0]
-                    return start
-                total, head, ending = self._begin(data, start, *lengths)
+            if found is None or found[0] > most:
+                total, head = self._lengths(data[start : start + 12], read.at + start)
+                checksum, ending = crc32(data[start : start + head]), b""
             else:
-                total, head, ending = found
-            end = start + total - 4
+                total, head, checksum, ending = found
+            body, end = start + head, start + total - 4
             if end + 4 > size:
                 self._needed = total
                 return start
-            if crc32(data[start:end]) != _number(data, end)[0]:
+            payload = data[body:end]
+            if crc32(payload, checksum) != _number(data, end)[0]:
                 raise _wrong("the checksum of a message is wrong", read.at + start)
-            body = start + head
             # Nearly every payload is an object that is not empty: `{`, then neither a blank nor `}`, and at last `}`.
-            if ending and end - body > 2 and data[end - 1] == 125 and data[body] == 123 and data[body + 1] > 32:
-                add(data[body : end - 1] + ending)
+            if ending and end - body > 2 and payload[-1] == 125 and payload[0] == 123 and 32 < payload[1] < 125:
+                add(payload[:-1] + ending)
             else:
-                add(self._message(data[start + 12 : body], data[body:end], read.at + start))
+                add(self._message(data[start:body], payload, checksum, read.at + start))
+                self._head = head
             start = end + 4
         self._needed = _PRELUDE.size
         return start
@@ -189,31 +182,19 @@ class EventStreamDecoder:
             raise LimitExceeded("event", self._limits.event, position=at + self._limits.event)
         return total, _PRELUDE.size + headers
 
-    def _begin(self, data: bytes, start: int, total: int, head: int) -> tuple[int, int, bytes]:
-        """The same with how the JSON of such a message ends, if a message with these headers was read before."""
-        ending = self._endings.get(data[start + 12 : start + head], b"")
-        found = total, head, ending
-        if ending:
-            if len(self._known) >= _KNOWN_MESSAGES:
-                self._known.clear()
-            self._known[data[start : start + head]] = found
-            self._head = head
-            self._longest = max(self._longest, total + len(ending))
-        return found
-
-    def _message(self, raw: bytes, payload: bytes, at: int) -> bytes:
+    def _message(self, before: bytes, payload: bytes, checksum: int, at: int) -> bytes:
         """A message as JSON, whatever it holds."""
-        headers = _headers(raw, at + _PRELUDE.size)
+        headers = _headers(before[_PRELUDE.size :], at + _PRELUDE.size)
         kind = headers.get(":message-type") or _kind(headers)
         if kind != "event":
             words = payload.decode(errors="replace")
-            made = msgspec.json.encode({":message": {"type": kind, "headers": headers, "payload": words}})
-        else:
-            ending = b',":event-type":' + msgspec.json.encode(headers.get(":event-type", "")) + b"}"
-            if len(self._endings) < _KNOWN_HEADERS and len(raw) <= _LONG_HEADERS:
-                self._endings[raw] = ending
-            made = _event(payload, ending, at + _PRELUDE.size + len(raw))
-        self._longest = max(self._longest, len(made))
+            return msgspec.json.encode({":message": {"type": kind, "headers": headers, "payload": words}})
+        ending = b',":event-type":' + msgspec.json.encode(headers.get(":event-type", "")) + b"}"
+        made = _event(payload, ending, at + len(before))
+        if len(before) <= _LONG_HEADERS:
+            if len(_KNOWN) >= _MOST_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[before] = len(before) + len(payload) + _CHECKSUM, len(before), checksum, ending
         return made
 
     def _give(self, read: _Read, frames: list[Any]) -> None:
@@ -221,7 +202,7 @@ class EventStreamDecoder:
         if self._joins and count > 1:
             text = b"\n".join(read.messages)
             if len(text) <= self._limits.event and text.count(b"\n") == count - 1 and is_utf8(text):
-                frames.append(Run(text, b"\n", count, self._longest, read.frames))
+                frames.append(Run(text, b"\n", count, max(map(len, read.messages)), read.frames))
                 return
         read.frames_into(frames)
 
