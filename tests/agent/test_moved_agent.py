@@ -12,7 +12,7 @@ import toolwire
 from format_rules import broken
 from request_types import problems
 from toolwire import Agent
-from toolwire.agent.events import RunFinished
+from toolwire.agent.events import HistoryMoved, RunFinished, TurnStarted
 from toolwire.messages import user
 from toolwire.transport import HttpRequest
 from wire_bodies import Call, End, Text, Thought, body
@@ -80,10 +80,15 @@ async def test_a_conversation_goes_on_elsewhere(first: str, second: str) -> None
     assert sent.count('"5"') == 2, "both results, each once"
 
 
-async def test_the_connection_tells_what_was_lost() -> None:
+async def test_a_person_is_told_once_what_was_lost() -> None:
     begun, _ = agent("anthropic")
-    assert [event async for event in begun.run("2 + 3?")]
+    at_home = [event async for event in begun.run("2 + 3?")]
+    assert not [event for event in at_home if isinstance(event, HistoryMoved)]
     other, _ = agent("gemini")
     other.messages = [*begun.messages, user("wait")]
-    assert [event async for event in other.run("And?")]
-    assert other._connection.notes == ["1 part of reasoning left out: only who wrote it can read it"]
+    events = [event async for event in other.run("And?")]
+    turns = [event.turn for event in events if isinstance(event, TurnStarted)]
+    assert turns == [1, 2]
+    assert [event for event in events if isinstance(event, HistoryMoved)] == [
+        HistoryMoved(1, ["1 part of reasoning left out: only who wrote it can read it"])
+    ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from feeding import read, typed_sse, whole
+from toolwire.agent.events import HistoryMoved
 from toolwire.cli.console import PlainConsole
 from toolwire.cli.screen import SERVER_TOOL_SHOWN, Screen
 
@@ -37,3 +38,15 @@ def test_a_tool_at_the_provider_is_told_in_a_line_each(capsys: pytest.CaptureFix
     assert len(gave) < SERVER_TOOL_SHOWN + 80
     assert found == "Found."
     assert stream.invocations == []
+
+
+def test_what_a_moved_history_lost_is_told_in_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(PlainConsole())
+    screen.show(HistoryMoved(1, ["1 part of reasoning left out", "media mentioned in words: [a\x1b[2J\nb]"]))
+    screen.settle()
+    out = capsys.readouterr().out
+    assert "\x1b[2J" not in out
+    assert [line.partition(":")[0] for line in out.splitlines()] == [
+        "1 part of reasoning left out",
+        "media mentioned in words",
+    ]

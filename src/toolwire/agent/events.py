@@ -17,6 +17,16 @@ class TurnStarted(msgspec.Struct, frozen=True, tag="turn_started", tag_field="ty
     turn: int
 
 
+class HistoryMoved(msgspec.Struct, frozen=True, tag="history_moved", tag_field="type"):
+    """The conversation holds what this provider cannot take: in sentences, what goes to it otherwise or not at all.
+
+    Comes with the first request that loses something, and again only when more is lost.
+    """
+
+    turn: int
+    notes: list[str]
+
+
 class ApprovalAsked(msgspec.Struct, frozen=True, tag="approval_asked", tag_field="type"):
     """A call waits for the person."""
 
@@ -56,4 +66,6 @@ class RunFailed(msgspec.Struct, frozen=True, tag="run_failed", tag_field="type")
     turns: int
 
 
-AgentEvent = SegmentEvent | TurnStarted | ApprovalAsked | ToolStarted | ToolFinished | RunFinished | RunFailed
+AgentEvent = (
+    SegmentEvent | TurnStarted | HistoryMoved | ApprovalAsked | ToolStarted | ToolFinished | RunFinished | RunFailed
+)

@@ -27,6 +27,7 @@ from .endpoint import Connection
 from .events import (
     AgentEvent,
     ApprovalAsked,
+    HistoryMoved,
     RunFailed,
     RunFinished,
     ToolFinished,
@@ -69,6 +70,7 @@ class Agent:
         self._executor = Executor(self._gate)
         self._max_turns = max_turns
         self._turn = 0
+        self._notes: list[str] = []
         self._failure: ToolwireError | None = None
 
     async def __aenter__(self) -> Agent:
@@ -118,6 +120,10 @@ class Agent:
                 yield TurnStarted(self._turn)
 
                 request = self._connection.request(messages=self.messages, tools=list(self._tools))
+                if self._connection.notes != self._notes:
+                    self._notes = self._connection.notes
+                    if self._notes:
+                        yield HistoryMoved(self._turn, self._notes)
                 stream = Stream(
                     self._connection.wire,
                     self._tools,

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from ..agent.events import AgentEvent, RunFinished, ToolFinished, ToolStarted, TurnStarted
+from ..agent.events import AgentEvent, HistoryMoved, RunFinished, ToolFinished, ToolStarted, TurnStarted
 from ..chunks import StopReason
 from ..execution.executor import ToolResult
 from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent, SegmentType
@@ -97,6 +97,11 @@ class Screen:
             self._segment(event)
         elif isinstance(event, TurnStarted):
             self._calls = 0
+            self.wait("waiting for the model")
+        elif isinstance(event, HistoryMoved):
+            self.settle()
+            for note in event.notes:
+                self._write(f"{one_line(note)}\n", "dim")
             self.wait("waiting for the model")
         elif isinstance(event, ToolStarted):
             self.wait(f"running {event.invocation.tool_name}")
