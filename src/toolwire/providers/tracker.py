@@ -53,7 +53,13 @@ class _Call:
         for piece in self.unread:
             self.nesting.read(piece)
         self.unread.clear()
-        return self.nesting.closed
+        return self.nesting.closed or self.done
+
+    def end(self) -> ToolCallDelta:
+        """No more of it comes, whatever its arguments are: they need not be looked at again."""
+        self.done = True
+        self.unread.clear()
+        return ToolCallDelta(self.index, done=True)
 
 
 class ToolCallTracker:
@@ -123,17 +129,11 @@ class ToolCallTracker:
         call = self._by_key.get(key)
         if call is None or call.done:
             return None
-        call.done = True
-        return ToolCallDelta(call.index, done=True)
+        return call.end()
 
     def finish(self) -> list[ToolCallDelta]:
         """Ends every call that is still open, in canonical order: the answer has reached its proper end."""
-        ended = []
-        for call in sorted(self._calls, key=lambda call: call.index):
-            if not call.done:
-                call.done = True
-                ended.append(ToolCallDelta(call.index, done=True))
-        return ended
+        return [call.end() for call in sorted(self._calls, key=lambda call: call.index) if not call.done]
 
     def _find(self, key: Key | None, call_id: str | None, name: str | None, arguments: str) -> _Call | None:
         """The call this delta continues, or None if it begins a new one."""
@@ -202,4 +202,9 @@ class ToolCallTracker:
         return added
 
     def _nonsense(self, message: str, key: Key | None) -> ProtocolError:
-        return ProtocolError(message, provider=self._provider or None, key=key)
+        return ProtocolError(
+            message,
+            hint="Nothing of this answer was run. Check that no proxy changes the stream; if not, report it.",
+            provider=self._provider or None,
+            key=key,
+        )
