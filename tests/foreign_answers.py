@@ -133,9 +133,13 @@ def _cohere() -> Iterator[bytes]:
         return {"type": kind, **members}
 
     begun = {"id": "f_1", "type": "function", "function": {"name": "f", "arguments": ""}}
-    yield typed_sse(
+    planned = (
         event("message-start", id="m", delta={"message": {"role": "assistant"}}),
         event("tool-plan-delta", delta={"message": {"tool_plan": "I will look."}}),
+    )
+    yield typed_sse(*planned, event("message-end", delta={"finish_reason": "MAX_TOKENS"}))
+    yield typed_sse(
+        *planned,
         event("tool-call-start", index=0, delta={"message": {"tool_calls": begun}}),
         event("tool-call-end", index=0),
         event("message-end", delta={"finish_reason": "TOOL_CALL"}),

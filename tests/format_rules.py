@@ -79,8 +79,9 @@ def _chat(body: Json, allowed: Callable[[Any], bool]) -> Iterator[str]:
             calls = message.get("tool_calls")
             if calls == []:
                 yield "an empty list of calls"
-            if content is None and not calls and not message.get("refusal") and not message.get("function_call"):
-                yield "an answer with neither content nor calls"
+            said = ("content", "tool_calls", "function_call", "refusal", "reasoning_content", "reasoning_details")
+            if not any(map(message.get, said)):
+                yield "an answer of nothing"
             for call in calls or ():
                 yield from ids.take(call["id"])
                 yield from _function(call["function"])
@@ -134,6 +135,42 @@ def _mistral(body: Json) -> Iterator[str]:
             yield "an answer with neither content nor calls"
 
 
+_SHOWN = tuple(f"data:image/{kind};" for kind in ("png", "jpeg", "gif", "webp"))
+
+
+def _openai_itself(body: Json) -> Iterator[str]:
+    yield from _openai(body)
+    for part in _parts(body):
+        if part["type"] == "file" and not part["file"]["file_data"].startswith("data:application/pdf;"):
+            yield "a file that is no PDF"
+        if part["type"] == "image_url" and not part["image_url"]["url"].startswith(("https://", *_SHOWN)):
+            yield "a picture of another format"
+
+
+def _parts(body: Json) -> Iterator[Json]:
+    for message in body["messages"]:
+        if isinstance(message.get("content"), list):
+            yield from message["content"]
+
+
+def _deepseek(body: Json) -> Iterator[str]:
+    yield from _chat(body, lambda call_id: isinstance(call_id, str) and bool(call_id))
+    for part in _parts(body):
+        if part["type"] != "text":
+            yield f"content of type {part['type']}"
+    turn: list[Json] = []
+    for message in [*body["messages"], {"role": "user"}]:
+        if message["role"] == "assistant":
+            turn.append(message)
+            if message["content"] is None:
+                yield "null for words beside reasoning"
+        elif message["role"] == "user":
+            called = any(answer.get("tool_calls") or answer.get("function_call") for answer in turn)
+            if called and not all(isinstance(answer.get("reasoning_content"), str) for answer in turn):
+                yield "an answer of a turn with calls without its reasoning"
+            turn = []
+
+
 # OpenAI Responses
 
 
@@ -141,6 +178,7 @@ def _responses(body: Json) -> Iterator[str]:
     ids = _Ids(lambda call_id: isinstance(call_id, str) and 0 < len(call_id) <= 64)
     calls: list[str] = []
     results: list[str] = []
+    kinds: dict[str, str] = {}
     items = body["input"]
     for number, item in enumerate(items):
         kind = item.get("type", "message")
@@ -149,9 +187,12 @@ def _responses(body: Json) -> Iterator[str]:
             if kind == "function_call":
                 yield from _function(item)
             calls.append(item["call_id"])
+            kinds[item["call_id"]] = kind
         elif kind in ("function_call_output", "custom_tool_call_output"):
             if item["call_id"] not in calls:
                 yield f"a result with no call before it: {item['call_id']!r}"
+            elif kind != f"{kinds[item['call_id']]}_output":
+                yield f"a {kinds[item['call_id']]} answered by a {kind}"
             results.append(item["call_id"])
         elif kind == "message":
             if item["role"] == "user":
@@ -366,6 +407,8 @@ def _cohere(body: Json) -> Iterator[str]:
                 yield f"a result out of place: {message}"
             else:
                 waiting.remove(message["tool_call_id"])
+            if not message["content"]:
+                yield "a result of nothing"
             continue
         if waiting:
             yield f"calls without results: {waiting}"
@@ -395,10 +438,14 @@ def _cohere(body: Json) -> Iterator[str]:
 
 _RULES: dict[str, Callable[[Json], Iterator[str]]] = {
     "openai-chat": _openai,
+    "openai": _openai_itself,
     "mistral": _mistral,
+    "deepseek": _deepseek,
+    "openrouter": lambda body: _chat(body, lambda call_id: isinstance(call_id, str) and bool(call_id)),
     "openai-responses": _responses,
     "anthropic": _anthropic,
     "gemini": lambda body: _gemini(body, signed=True),
+    "gemini-2.5": lambda body: _gemini(body, signed=False),
     "ollama": _ollama,
     "bedrock": _bedrock,
     "cohere": _cohere,

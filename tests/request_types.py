@@ -101,9 +101,10 @@ def _typed(kind: Any) -> Callable[[Json], list[str]]:
 
 
 def _chat(body: Json) -> list[str]:
-    """OpenAI's own types; `extra_content` of a call is a member of compatible services."""
+    """OpenAI's own types; reasoning and `extra_content` of a call are members of compatible services."""
     messages = []
     for message in body["messages"]:
+        message = {name: value for name, value in message.items() if not name.startswith("reasoning")}
         if "tool_calls" in message:
             calls = [
                 {name: value for name, value in call.items() if name != "extra_content"}
@@ -185,10 +186,14 @@ def _bedrock(body: Json) -> list[str]:
 
 _JUDGES: dict[str, Callable[[Json], list[str]]] = {
     "openai-chat": _chat,
+    "openai": _typed(CompletionCreateParamsStreaming),
     "mistral": _mistral,
+    "deepseek": _chat,
+    "openrouter": _chat,
     "openai-responses": _typed(ResponseCreateParamsStreaming),
     "anthropic": _typed(MessageCreateParamsStreaming),
     "gemini": _gemini,
+    "gemini-2.5": _gemini,
     "ollama": _ollama,
     "bedrock": _bedrock,
     "cohere": _cohere,

@@ -5,6 +5,7 @@ keeps the target's rules (`format_rules.py`) and fits its official SDK's types (
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -20,13 +21,27 @@ from feeding import read, whole
 from foreign_answers import PNG, SECRET, answers
 from format_rules import broken
 from request_types import problems
-from toolwire.messages import MediaPart, Message, Part, TextPart, ToolResultPart, dump_conversation, system, user
+from toolwire.messages import (
+    MediaPart,
+    Message,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    dump_conversation,
+    load_conversation,
+    system,
+    user,
+)
 from toolwire.providers.endpoint import resolve
 from toolwire.tools.function import as_definition
 from wire_bodies import WIRES
 
-TARGETS = (*WIRES, "mistral")
-"""Every wire, and the strictest of the services that speak one of them."""
+SERVICES = ("openai", "mistral", "deepseek", "openrouter")
+"""Services of one wire that want something else of a history than one another."""
+OLDER = "gemini-2.5"
+"""Its models want no signatures, and take no media inside results."""
+TARGETS = (*WIRES, OLDER, *SERVICES)
 
 TOOLS = [
     as_definition({"name": name, "description": "A tool.", "parameters": {"type": "object", "properties": {"x": {}}}})
@@ -48,13 +63,21 @@ GIVEN = st.one_of(
 )
 ASKED = st.one_of(
     st.sampled_from(["And then?", ""]).map(user),
-    st.lists(st.sampled_from(MEDIA), min_size=1, max_size=2).map(
-        lambda media: Message("user", [TextPart("See:"), *media])
+    st.builds(
+        lambda words, media: Message("user", [*words, *media]),
+        st.sampled_from([[], [TextPart("See:")]]),
+        st.lists(st.sampled_from(MEDIA), min_size=1, max_size=2),
     ),
 )
 MANNERS = ("whole", "each", "reversed", "missing", "twice", "late", "never", "stray")
 """How results come: as one message, one message each, in another order, not all, twice, after the user's words, not at
 all, with one that belongs to no call."""
+
+
+def without_ids(answer: Message) -> Message:
+    """As a program may hold it that had the answer from elsewhere: by the names of the calls alone."""
+    parts = [msgspec.structs.replace(part, id="") if isinstance(part, ToolCallPart) else part for part in answer.parts]
+    return msgspec.structs.replace(answer, content=parts)
 
 
 @st.composite
@@ -63,6 +86,8 @@ def exchange(draw: st.DrawFn, wires: tuple[str, ...]) -> list[Message]:
     wire = draw(st.sampled_from(wires))
     answer = draw(st.sampled_from(answers(wire)))
     answer = msgspec.structs.replace(answer, origin=draw(st.sampled_from(["", f"a provider of {wire}"])))
+    if draw(st.booleans()):
+        answer = without_ids(answer)
     results: list[Part] = [
         ToolResultPart(call.id, call.name, draw(GIVEN), draw(st.booleans())) for call in answer.tool_calls
     ]
@@ -95,9 +120,10 @@ def histories(wires: tuple[str, ...]) -> st.SearchStrategy[list[Message]]:
 
 
 def encoded(target: str, history: Iterable[Message], **options: Any) -> dict[str, Any]:
-    if target == "mistral":
-        return resolve("mistral:m", {}, api_key="none").encode(messages=history, **options)
-    return toolwire.encode_request(wire=target, model="gemini-3-pro", messages=history, **options)
+    if target in SERVICES:
+        return resolve(f"{target}:m", {}, api_key="none").encode(messages=history, **options)
+    wire, model = ("gemini", "gemini-2.5-flash") if target == OLDER else (target, "gemini-3-pro")
+    return toolwire.encode_request(wire=wire, model=model, messages=history, **options)
 
 
 def check(target: str, body: dict[str, Any]) -> None:
@@ -105,16 +131,16 @@ def check(target: str, body: dict[str, Any]) -> None:
     assert problems(target, body) == []
 
 
-def check_moved(target: str, history: list[Message], sources: Iterable[str]) -> None:
-    if target == "mistral":
+def check_moved(target: str, history: list[Message], sources: Iterable[str], *, tools: bool = True) -> None:
+    if target in SERVICES:
         history = [msgspec.structs.replace(message, origin="elsewhere") for message in history]
     before = dump_conversation(history)
-    body = encoded(target, history, tools=TOOLS)
+    body = encoded(target, history, tools=TOOLS if tools else ())
     assert dump_conversation(history) == before, "what was given is left as it is"
     check(target, body)
     sent = msgspec.json.encode(body).decode()
     for source in sources:
-        if source != target:
+        if source != target.removesuffix("-2.5"):
             assert SECRET[source] not in sent
     for message in history:
         if message.role == "assistant" and message.text.strip():
@@ -135,9 +161,54 @@ def test_every_format_goes_on_at_every_other(source: str, target: str, data: st.
 
 @pytest.mark.parametrize("target", TARGETS)
 @tries(60)
-@given(history=histories(WIRES))
-def test_answers_of_many_in_one_history(target: str, history: list[Message]) -> None:
-    check_moved(target, history, WIRES)
+@given(history=histories(WIRES), tools=st.booleans())
+def test_answers_of_many_in_one_history(target: str, history: list[Message], tools: bool) -> None:
+    check_moved(target, history, WIRES, tools=tools)
+
+
+@st.composite
+def proper_histories(draw: st.DrawFn) -> list[Message]:
+    """Conversations as an agent leads them: every answer with calls is answered at once."""
+    history: list[Message] = []
+    for _ in range(draw(st.integers(1, 3))):
+        history.append(user("And then?"))
+        for _ in range(draw(st.integers(1, 3))):
+            answer = draw(st.sampled_from(answers(draw(st.sampled_from(WIRES)))))
+            history.append(msgspec.structs.replace(answer, origin="elsewhere"))
+            results: list[Part] = [ToolResultPart(call.id, call.name, draw(GIVEN)) for call in answer.tool_calls]
+            if not results:
+                break
+            history.append(Message("tool", results))
+    return [*history, user("Go on.")]
+
+
+def sent_items(target: str, history: list[Message]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = encoded(target, history)[MEMBER.get(target, "messages")]
+    return items
+
+
+def begins(later: list[dict[str, Any]], earlier: list[dict[str, Any]]) -> bool:
+    """Whether a request begins with another; of its last message there may be more."""
+    *before, last = earlier
+    if later[: len(before)] != before or len(later) < len(earlier):
+        return False
+    grown = later[len(before)]
+    member = "parts" if "parts" in last else "content"
+    if grown != last and isinstance(last.get(member), list):
+        grown = {**grown, member: grown[member][: len(last[member])]}
+    return grown == last
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@tries(40)
+@given(history=proper_histories())
+def test_every_request_begins_with_the_one_before(target: str, history: list[Message]) -> None:
+    """What the providers' caches live by; and a history that was saved is the same one."""
+    asked = [end for end, message in enumerate(history, 1) if message.role != "assistant"]
+    requests = [sent_items(target, history[:end]) for end in asked]
+    for earlier, later in pairwise(requests):
+        assert begins(later, earlier)
+    assert sent_items(target, load_conversation(dump_conversation(history))) == requests[-1]
 
 
 def recorded(row: dict[str, Any], wire: str) -> Message:
@@ -156,7 +227,7 @@ def test_recorded_answers_go_on_everywhere(target: str) -> None:
     """Every recorded core answer as the first one of a history, its calls answered, at every other format."""
     for row in every_row(core=True):
         wire = SHAPES[row["shape"]]
-        if wire == target:
+        if wire == target.removesuffix("-2.5"):
             continue
         answer = recorded(row, wire)
         results: list[Part] = [ToolResultPart(call.id, call.name, "done") for call in answer.tool_calls]
@@ -165,12 +236,22 @@ def test_recorded_answers_go_on_everywhere(target: str) -> None:
         assert problems(target, body) == [], row["case"]
 
 
+MEMBER = {"openai-responses": "input", "gemini": "contents", OLDER: "contents"}
+"""Where messages stand, if not under their usual name."""
+
 BAD: dict[str, dict[str, Any]] = {
     "openai-chat": {"role": "tool", "tool_call_id": "c", "content": "x"},
+    "openai": {
+        "role": "user",
+        "content": [{"type": "file", "file": {"filename": "a", "file_data": "data:text/csv;x"}}],
+    },
     "mistral": {"role": "tool", "tool_call_id": "c", "content": "x"},
+    "deepseek": {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b"}}]},
+    "openrouter": {"role": "tool", "tool_call_id": "c", "content": "x"},
     "openai-responses": {"type": "function_call_output", "call_id": "c", "output": "x"},
     "anthropic": {"role": "user", "content": [{"type": "text", "text": " "}]},
     "gemini": {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}]},
+    OLDER: {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}]},
     "ollama": {"role": "tool", "tool_name": "f", "tool_call_id": "c", "content": "x"},
     "bedrock": {"role": "user", "content": [{"text": " "}]},
     "cohere": {"role": "tool", "tool_call_id": "c", "content": "x"},
@@ -180,6 +261,6 @@ BAD: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_rules_and_the_types_can_fail(target: str) -> None:
     body = encoded(target, [user("Hello")])
-    member = {"openai-responses": "input", "gemini": "contents"}.get(target, "messages")
+    member = MEMBER.get(target, "messages")
     assert broken(target, {**body, member: [*body[member], BAD[target]]})
     assert problems(target, {**body, member: [{"role": "user"}, {"role": {}, "content": 5, "parts": 5}]})

@@ -161,6 +161,8 @@ def test_mask(text: str, masked: str) -> None:
         ({}, "http://h/v1?api-version=1&key=a%2Fb%2Bc-secret", "a/b+c-secret"),
         ({}, "http://user:hunter2@h/", "hunter2"),
         ({}, "http://user:hunter%212@h/", "hunter!2"),
+        ({}, "http://user:hunter%212@h/", "dXNlcjpodW50ZXIhMg=="),
+        ({}, "http://sk-123456@h/", "sk-123456"),
         ({"X-Amz-Security-Token": "FwoGZXIvYXdzE"}, "http://h/", "FwoGZXIvYXdzE"),
     ],
 )

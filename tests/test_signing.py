@@ -195,6 +195,24 @@ async def test_a_profile_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> N
     assert error.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("credential_process = /nonexistent/program", "No such file"),
+        (f"credential_process = /bin/echo {SECRET}", "JSONDecodeError"),
+        ("credential_process = /bin/echo []", "AttributeError"),
+        ("web_identity_token_file = /nonexistent\nrole_arn = arn:aws:iam::1:role/x", "No such file"),
+    ],
+)
+async def test_a_profile_that_leads_nowhere(config: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "config").write_text(f"[default]\n{config}\n")
+    with pytest.raises(AuthenticationFailed, match=f"no AWS credentials: .*{words}") as error:
+        await AwsSigner("eu-west-1").prepare()
+    assert error.value.__context__ is None
+    assert SECRET not in str(error.value)
+
+
 def test_credentials_and_region_of_a_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     files = tmp_path / ".aws"
     files.mkdir()
@@ -307,6 +325,19 @@ async def test_googles_refusal_is_told(account: Callable[[str], None]) -> None:
         with pytest.raises(AuthenticationFailed, match=r"no Google credentials: .*Bad account") as error:
             await GoogleSigner().prepare()
     assert error.value.__context__ is None
+
+
+@pytest.mark.parametrize("written", ["[]", '"x"', '{"type": "impersonated_service_account"}'])
+async def test_a_google_file_that_holds_no_credentials(
+    written: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "account.json").write_text(written)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
+    with pytest.raises(AuthenticationFailed, match="no Google credentials"):
+        await GoogleSigner().prepare()
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path))
+    with pytest.raises(AuthenticationFailed, match="Is a directory"):
+        await GoogleSigner().prepare()
 
 
 async def test_no_google_credentials(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
@@ -139,10 +140,18 @@ def _secrets(request: HttpRequest) -> set[str]:
             found |= set(_secret_words(value))
     for _, value in _secret_queries(request.url):
         found |= {value, unquote_plus(value)}
-    with suppress(ValueError):
-        password = urlsplit(request.url).password or ""
-        found |= {password, unquote(password)}
+    found |= _secrets_of_user(request.url)
     return {secret for secret in found if len(secret) >= 4}
+
+
+def _secrets_of_user(url: str) -> set[str]:
+    """The password in a URL, or the user where there is none, since that is the key then; and both as they are sent."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        user, password = parts.username or "", parts.password or ""
+        sent = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+        return {password or user, unquote(password or user), sent} if user or password else set()
+    return set()
 
 
 def _secret_words(value: str) -> list[str]:

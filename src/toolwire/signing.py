@@ -50,7 +50,6 @@ class AwsSigner:
 
     def _frozen(self) -> Any:
         try:
-            from botocore.exceptions import BotoCoreError, ClientError
             from botocore.session import Session
         except ImportError:
             raise ConfigError(
@@ -64,8 +63,8 @@ class AwsSigner:
                 self._found = Session().get_credentials()
             if self._found is not None:
                 return self._found.get_frozen_credentials()
-        except (BotoCoreError, ClientError) as error:
-            problem = f": {clean(str(error))[:300]}"
+        except Exception as error:  # a profile may name a program or a file: what is wrong with it is raised as it is
+            problem = f": {_words(error)}"
         raise AuthenticationFailed(
             f"no AWS credentials{problem}",
             hint="Set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
@@ -137,13 +136,21 @@ class GoogleSigner:
                 with requests.Session() as session:
                     self._found.refresh(google.auth.transport.requests.Request(session))
             return str(self._found.token)
-        except (google.auth.exceptions.GoogleAuthError, ValueError, OSError) as error:
+        except google.auth.exceptions.GoogleAuthError as error:
             problem = clean(str(error.args[0] if error.args else type(error).__name__))[:300]
+        except Exception as error:  # a file of credentials that is JSON and yet none
+            problem = _words(error)
         raise AuthenticationFailed(
             f"no Google credentials: {problem}",
             hint="Run `gcloud auth application-default login`, or set GOOGLE_OAUTH_ACCESS_TOKEN to a token.",
             provider=self._provider,
         )
+
+
+def _words(error: Exception) -> str:
+    """What an error says, on one line, and what kind it is where it is not made for people."""
+    kind = "" if type(error).__module__.startswith("botocore.") else f"{type(error).__name__}: "
+    return clean(f"{kind}{error}")[:300]
 
 
 def aws_region() -> str:
@@ -155,5 +162,5 @@ def aws_region() -> str:
         return ""
     try:
         return str(Session().get_config_variable("region") or "")
-    except BotoCoreError:
+    except (BotoCoreError, OSError):
         return ""

@@ -237,8 +237,9 @@ async def test_the_conversation_goes_on_over_runs() -> None:
 
 def test_run_sync() -> None:
     assert str(agent(Script(ADD, FIVE)).run_sync("2 + 3?")) == "It is 5."
-    with pytest.raises(TransportError, match="connection reset"):
+    with pytest.raises(TransportError, match="connection reset") as caught:
         agent(Script(TransportError("connection reset"))).run_sync("2 + 3?")
+    assert caught.value.__context__ is None, "it says nothing of loops"
 
 
 async def test_run_sync_where_a_loop_runs_already() -> None:

@@ -94,7 +94,7 @@ def test_credentials_of_other_tools_are_seen(
 
 async def test_only_what_is_wholly_set_up_is_offered() -> None:
     env = {"TOOLWIRE_DISCOVER": "0", "GOOGLE_OAUTH_ACCESS_TOKEN": KEY, "GEMINI_API_KEY": KEY}
-    assert [each.model for each in await find_models(env)] == ["gemini:gemini-2.5-flash"]
+    assert [each.model for each in await find_models(env)] == ["gemini:gemini-3.5-flash"]
     env["GOOGLE_CLOUD_PROJECT"] = "acme"
-    assert [each.model for each in await find_models(env)] == ["gemini:gemini-2.5-flash", "vertex:gemini-2.5-flash"]
+    assert [each.model for each in await find_models(env)] == ["gemini:gemini-3.5-flash", "vertex:gemini-3.5-flash"]
     assert key_words(PROVIDERS["gemini"], env) == "GEMINI_API_KEY is set"

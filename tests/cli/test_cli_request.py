@@ -115,6 +115,26 @@ def test_a_plain_model_name_with_a_colon_stays_whole(conversation: str) -> None:
     assert body("--model", "llama3.2:3b", conversation)["model"] == "llama3.2:3b"
 
 
+def test_a_misspelt_provider_is_told(conversation: str) -> None:
+    ran = toolwire_command("request", "--model", "antropic:claude-x", conversation)
+    assert ran.code == 0
+    assert json.loads(ran.out)["model"] == "antropic:claude-x"
+    assert "no provider 'antropic'" in ran.err
+    assert "anthropic:claude-x" in ran.err
+    assert body("--model", "antropic:claude-x", "--wire", "openai-chat", conversation)["model"] == "antropic:claude-x"
+
+
+@pytest.mark.parametrize("target", [["--wire", "gemini"], ["--model", "gemini"], ["--model", "mistral"]])
+def test_what_a_moved_history_loses_is_told(target: list[str]) -> None:
+    thought = {"type": "thinking", "text": "hm", "provider_data": {"wire": "anthropic", "signature": "x"}}
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [thought]}]
+    ran = toolwire_command("request", *target, stdin=json.dumps([*said, said[0]]).encode())
+    assert ran.code == 0
+    assert json.loads(ran.out)
+    assert ran.err.startswith("toolwire: 1 part of ")
+    assert "reasoning" in ran.err
+
+
 @pytest.mark.parametrize("name", [[], ["-"]])
 def test_standard_input(name: list[str]) -> None:
     assert body(*name, stdin=b'[{"role": "user", "content": "Hi"}]')["messages"] == [{"role": "user", "content": "Hi"}]

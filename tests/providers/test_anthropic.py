@@ -720,6 +720,10 @@ LIMITS = {
     "segments": (Limits(segments=3), answer(*[event for at in range(5) for event in says(at, "x")])),
     "segments that stay open": (Limits(segments=3), answer(*[opens(at, "text") for at in range(5)])),
     "blocks": (Limits(blocks=3), answer(opens(0, "text"), *[delta(0, "citations_delta", citation=CITED)] * 5)),
+    "event by all citations together": (
+        Limits(event=2000),
+        answer(opens(0, "text"), *[delta(0, "citations_delta", citation={**CITED, "cited_text": "x" * 900})] * 5),
+    ),
     "name": (Limits(name=10), answer(*calls(0, name="f" * 20))),
     "call_id": (Limits(call_id=10), answer(*calls(0, id="t" * 20))),
 }

@@ -85,6 +85,16 @@ ANSWERS: dict[str, tuple[bytes, list[Any], dict[str, int]]] = {
     ),
     "a start that says nothing": (answer(begin({}), words("a"), stop()), [TextPart("a")], {}),
     "empty pieces": (answer(words(""), words("a"), words(""), stop()), [TextPart("a")], {}),
+    "reasoning beside words": (
+        answer(words("a"), delta({"text": "b", "reasoningContent": {"text": "h"}}), stop()),
+        [TextPart("ab"), ThinkingPart("h")],
+        {"delta-of-another-kind": 1},
+    ),
+    "words beside reasoning": (
+        answer(thought(text="h"), delta({"text": "b", "reasoningContent": {"text": "m"}}), stop()),
+        [ThinkingPart("h"), TextPart("b"), ThinkingPart("m")],
+        {"delta-of-another-kind": 1},
+    ),
     "reasoning with its signature": (
         answer(thought(text="h"), thought(text="m"), thought(signature="si"), thought(signature="g"), stop()),
         [ThinkingPart("hm", kept(signature="sig"))],
@@ -231,11 +241,31 @@ CALLS: dict[str, tuple[bytes, list[Any], StopReason]] = {
         [],
         StopReason.UNKNOWN,
     ),
+    "a block without a kind begun in its place": (
+        answer(*call('{"x":1}')[:-1], begin({}), stop(), reason="tool_use"),
+        [],
+        StopReason.UNKNOWN,
+    ),
     "cut by the token limit": (answer(*call('{"x":1}'), reason="max_tokens"), [], StopReason.LENGTH),
     "cut by a stop sequence": (answer(*call('{"x":1}'), reason="stop_sequence"), [], StopReason.UNKNOWN),
     "blocked": (answer(*call('{"x":1}'), reason="guardrail_intervened"), [], StopReason.CONTENT_FILTER),
     "something unknown within": (
         answer(begin(use()), piece('{"x":1}'), delta({"new": 1}), stop(), reason="tool_use"),
+        [],
+        StopReason.TOOL_CALLS,
+    ),
+    "reasoning beside a piece": (
+        answer(begin(use()), delta({"toolUse": {"input": "{}"}, "reasoningContent": {"text": "h"}}), stop()),
+        [],
+        StopReason.TOOL_CALLS,
+    ),
+    "an answer begun after a call": (
+        converse(*call('{"x":1}'), START, *call("{}", call_id="c2"), ended("tool_use"), METADATA),
+        [],
+        StopReason.UNKNOWN,
+    ),
+    "an answer begun within a call": (
+        converse(*call('{"x":1}')[:-1], START, stop(), ended("tool_use"), METADATA),
         [],
         StopReason.TOOL_CALLS,
     ),
@@ -253,6 +283,16 @@ CALLS: dict[str, tuple[bytes, list[Any], StopReason]] = {
         converse(START, *call('{"x":1}'), ended("tool_use"), words("a", 1), ended("end_turn"), METADATA),
         [CALL],
         StopReason.TOOL_CALLS,
+    ),
+    "content after an end by the token limit": (
+        converse(START, *call('{"x":1}'), ended("max_tokens"), words("a", 1), ended("tool_use"), METADATA),
+        [],
+        StopReason.UNKNOWN,
+    ),
+    "content after an end by a stop sequence": (
+        converse(START, *call('{"x":1}'), ended("stop_sequence"), words("a", 1), ended("tool_use"), METADATA),
+        [],
+        StopReason.UNKNOWN,
     ),
     "the cost before the end": (
         converse(START, *call('{"x":1}'), METADATA, ended("tool_use")),
@@ -295,6 +335,7 @@ def test_content_after_the_end_takes_it_back() -> None:
     [
         ([piece("{}")], "outside of any block"),
         ([words("a"), piece("{}")], "no call"),
+        ([thought(text="a"), delta({"reasoningContent": {"text": "b"}, "toolUse": {"input": "{}"}})], "no call"),
         ([delta({"text": 1})], "not of this format"),
         ([begin([1])], "not of this format"),  # type: ignore[arg-type]
         ([{"messageStop": {"stopReason": ["x"]}}], "not of this format"),
@@ -610,6 +651,22 @@ def test_an_answer_that_was_not_streamed() -> None:
     assert stream.quirks == {"not-streamed": 1}
 
 
+@pytest.mark.parametrize("sent", [[], 0, False, "{"])
+def test_arguments_of_an_answer_that_was_not_streamed_must_be_an_object(sent: Any) -> None:
+    content = [{"toolUse": {"toolUseId": "c1", "name": "f", "input": sent}}]
+    whole_ = {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "tool_use"}
+    stream, _ = outcome(msgspec.json.encode(whole_), "bedrock")
+    assert stream.complete
+    assert stream.invocations == []
+
+
+def test_the_bound_of_an_image_is_named() -> None:
+    picture = [delta({"image": {"source": {"bytes": "MTIz" * 40}}})] * 30
+    stream, _ = read(whole(answer(begin({"image": {"format": "png"}}), *picture)), "bedrock", limits=BOUNDS)
+    assert stream.error is not None
+    assert stream.error.facts["limit"] == BOUNDS.event
+
+
 BOUNDS = Limits(arguments=50, event=3_000, blocks=4, segments=4)
 
 
@@ -624,6 +681,8 @@ BOUNDS = Limits(arguments=50, event=3_000, blocks=4, segments=4)
         answer(begin(RESULT), *[delta({"toolResult": [{"text": "1"}]})] * 30),
         answer(begin(RESULT), delta({"toolResult": [{"text": "12345" * 20}]})),
         answer(*[delta({"citation": {}})] * 30),
+        answer(*[delta({"citation": {"source": "12345" * 300}})] * 3),
+        answer(begin(RESULT), *[delta({"toolResult": [{"text": "1", "more": "12345" * 300}]})] * 3),
         answer(*[words("a", number) for number in range(30)]),
     ],
 )

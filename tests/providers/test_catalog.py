@@ -130,6 +130,24 @@ def test_every_row_is_whole(row: Provider) -> None:
     assert all(name == name.lower() and ":" not in name for name in (row.name, *row.aliases))
 
 
+RETIRED = {
+    "claude-sonnet-4-20250514",
+    "deepseek-chat",
+    "deepseek-reasoner",
+    "gemini-2.0-flash",
+    "gemini-2.5-flash",
+    "grok-4-fast",
+    "kimi-latest",
+    "llama-3.3-70b-versatile",
+}
+"""Not answered any more, as the services say, or others who build on them."""
+
+
+@ROWS
+def test_no_usual_model_is_one_that_is_gone(row: Provider) -> None:
+    assert row.default_model not in RETIRED
+
+
 def test_no_name_is_used_twice() -> None:
     names = [name for row in PROVIDERS.values() for name in (row.name, *row.aliases)]
     assert len(names) == len(set(names))

@@ -172,6 +172,19 @@ CALLS: dict[str, tuple[bytes, Calls]] = {
         ),
         [("t1", "f", "", False), ("t9", "", ONE, False)],
     ),
+    "another name after whole arguments": (
+        answer(begin(), piece(0, ONE), event("tool-call-delta", 0, tool_calls={"function": {"name": "rm"}}), ended()),
+        [("t1", "f", ONE, False), ("s0", "rm", "", False)],
+    ),
+    "another call in the middle": (
+        answer(
+            begin(),
+            event("tool-call-delta", 0, tool_calls={"id": "t9", "function": {"name": "rm", "arguments": ONE}}),
+            ended(),
+            reason=TOOL,
+        ),
+        [("t1", "f", "", False), ("t9", "rm", ONE, False)],
+    ),
     "begun twice with a part of the arguments": (
         answer(begin(0, arguments='{"x"'), begin(0, arguments='{"x"'), piece(0, ":1}"), ended(), reason=TOOL),
         [("t1", "f", '{"x"', False), ("t1", "f", ONE, False)],
@@ -200,6 +213,22 @@ CALLS: dict[str, tuple[bytes, Calls]] = {
     "the message begins again": (
         typed_sse(start(), *calls(0, ONE), start(), *calls(0, ONE, id="t2"), last(TOOL)),
         [("t1", "f", ONE, False), ("t2", "f", ONE, False)],
+    ),
+    "the message begins after a call": (
+        typed_sse(*calls(0, ONE), start(), *calls(0, ONE, id="t2"), last(TOOL)),
+        [("t1", "f", ONE, False), ("t2", "f", ONE, False)],
+    ),
+    "the message begins within a call": (
+        typed_sse(begin(), piece(0, ONE), start(), ended(), last(TOOL)),
+        [("t1", "f", ONE, False)],
+    ),
+    "named in message-start, then sent": (
+        typed_sse(
+            start(tool_calls=[{"id": "t1", "type": "function", "function": {"name": "f", "arguments": ""}}]),
+            *calls(0, ONE),
+            last(TOOL),
+        ),
+        [("t1", "f", "", False), ("t1", "f", ONE, False)],
     ),
     "the message begins again before the call ends": (
         typed_sse(start(), begin(), piece(0, '{"x":'), start(), *calls(0, ONE, id="t2"), last(TOOL)),
@@ -236,6 +265,10 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "[DONE] instead of message-end": (typed_sse(start(), *calls(0, ONE)) + DONE, "IncompleteStream"),
     "an error at the end": (typed_sse(start(), *calls(0, ONE), last("ERROR", error="overloaded")), "ProviderError"),
     "an error beside another word": (typed_sse(start(), *calls(0, ONE), last(TOOL, error="no")), "ProviderError"),
+    "an error beside arguments": (
+        typed_sse(start(), begin(), piece(0, ONE) | {"error": {"message": "no"}}, ended(), last(TOOL)),
+        "ProviderError",
+    ),
     "an error without words": (typed_sse(start(), *calls(0, ONE), last("ERROR")), "ProviderError"),
     "an error of its own": (typed_sse(start(), *calls(0, ONE)) + sse({"id": "x", "message": "no"}), "ProviderError"),
     "an error object": (typed_sse(start(), *calls(0, ONE)) + sse({"error": {"message": "no"}}), "ProviderError"),

@@ -3,7 +3,14 @@ from __future__ import annotations
 import pytest
 
 from toolwire.messages import MediaPart, Message, ToolResultPart, tool_results, user
-from toolwire.providers.departures import azure_endpoint, copilot_initiator, ollama_url, region, vertex_host
+from toolwire.providers.departures import (
+    azure_endpoint,
+    copilot_initiator,
+    databricks_host,
+    ollama_url,
+    region,
+    vertex_host,
+)
 
 PICTURE = MediaPart("image/png", data="AAAA")
 
@@ -64,6 +71,34 @@ def test_regions() -> None:
 )
 def test_an_azure_endpoint_as_people_copy_it(written: str) -> None:
     assert azure_endpoint(written) == "https://r.openai.azure.com"
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("https://openai-eastus.openai.azure.com/", "https://openai-eastus.openai.azure.com"),
+        ("openai.example.com", "https://openai.example.com"),
+        ("https://openai.example.com/openai/v1", "https://openai.example.com"),
+        ("https://gateway.example.com/openai-proxy", "https://gateway.example.com/openai-proxy"),
+        ("https://gateway.example.com/team/openai/", "https://gateway.example.com/team"),
+    ],
+)
+def test_an_azure_resource_may_be_named_so_too(written: str, url: str) -> None:
+    assert azure_endpoint(written) == url
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "adb-1.azuredatabricks.net",
+        "https://adb-1.azuredatabricks.net/",
+        "https://adb-1.azuredatabricks.net/?o=123",
+        "https://adb-1.azuredatabricks.net?o=123",
+        "https://adb-1.azuredatabricks.net/browse/folders/1",
+    ],
+)
+def test_a_databricks_host_as_people_copy_it(written: str) -> None:
+    assert databricks_host(written) == "https://adb-1.azuredatabricks.net"
 
 
 @pytest.mark.parametrize(

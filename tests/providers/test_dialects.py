@@ -122,7 +122,22 @@ def test_mistral_gets_thoughts_as_parts_of_the_content() -> None:
 def test_calls_without_reasoning_say_so_where_the_member_must_be_there(dialect: ChatDialect, instead: str) -> None:
     told = sent(dialect, user("Hi"), answer("", "", "c1"), results("c1"), answer("", "Done"), user("Thanks"))
     assert told[1]["reasoning_content"] == instead
-    assert "reasoning_content" not in told[3]
+    assert told[3].get("reasoning_content") == ("" if dialect is DEEPSEEK else None)
+
+
+def test_deepseek_wants_the_member_in_every_answer_of_a_turn_with_calls() -> None:
+    """With `tools`, its thinking models refuse words without it that stand before calls in the same turn."""
+    turn = (answer("", "I look."), answer("", "", "c1"), results("c1"), answer("", "Done"))
+    told = sent(
+        DEEPSEEK, user("Hi"), answer("", "Hello"), user("Look"), *turn, answer(), user("Thanks"), answer("", "!")
+    )
+    answers = [message for message in told if message["role"] == "assistant"]
+    assert [message.get("reasoning_content") for message in answers] == [None, "", "", "", None]
+
+
+def test_who_reads_the_reasoning_of_others() -> None:
+    readers = {name for name, dialect in ALL.items() if dialect.reads_foreign_reasoning}
+    assert readers == {"COPILOT", "DEEPSEEK", "MOONSHOT", "ZAI", "FIREWORKS", "MISTRAL", "VLLM", "LLAMACPP"}
 
 
 @pytest.mark.parametrize("dialect", [OPENROUTER, MINIMAX])
@@ -213,7 +228,7 @@ def test_perplexity_hears_users_one_at_a_time() -> None:
 def test_no_words_beside_calls() -> None:
     for name, dialect in ALL.items():
         content = sent(dialect, answer("", "", "c1"))[0]["content"]
-        assert content == ("" if dialect is LMSTUDIO else None), name
+        assert content == ("" if dialect in (LMSTUDIO, DEEPSEEK) else None), name
 
 
 STRICT = [MISTRAL, GROQ, CEREBRAS, HUGGINGFACE, DATABRICKS]

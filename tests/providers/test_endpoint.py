@@ -141,6 +141,21 @@ def test_an_address_of_the_callers_goes_before_all() -> None:
     assert "--base-url" in error.value.hint
 
 
+@pytest.mark.parametrize("base_url", ["", "  "])
+def test_an_empty_address_is_not_taken_for_the_usual_one(base_url: str) -> None:
+    """A script's `--base-url "$PROXY"` with nothing in it would send the key past the proxy."""
+    with pytest.raises(ConfigError, match="base URL is empty"):
+        resolve("openai:x", {"OPENAI_API_KEY": KEY}, base_url=base_url)
+
+
+def test_blanks_around_what_the_caller_gives_do_not_count() -> None:
+    endpoint = resolve("openai:x", {}, base_url=" http://h/v1/\n", api_key=f"{KEY}\n")
+    assert endpoint.url == "http://h/v1/chat/completions"
+    assert endpoint.headers["Authorization"] == f"Bearer {KEY}"
+    with pytest.raises(AuthenticationFailed, match="no key"):
+        resolve("openai:x", {}, api_key="\n")
+
+
 def test_a_part_that_stands_in_both_stands_there_once() -> None:
     assert joined("https://h", "/v1/x") == "https://h/v1/x"
     assert joined("https://h/v1", "/v1/x") == "https://h/v1/x"

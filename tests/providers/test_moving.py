@@ -27,7 +27,8 @@ from toolwire.messages import (
     user,
 )
 from toolwire.providers.catalog import PROVIDERS
-from toolwire.providers.ids import MISTRAL_IDS
+from toolwire.providers.dialects import MISTRAL
+from toolwire.providers.endpoint import encode_for
 from toolwire.providers.moving import FAMILIES, NOT_RUN, OPENING, move_history
 from toolwire.providers.wires import WIRES
 
@@ -198,8 +199,8 @@ def test_results_stand_in_the_order_of_calls_where_their_place_ties_them(wire: s
 def test_ids_by_the_rule_of_the_wire_or_of_the_provider() -> None:
     history = [HELLO, said(*calls("functions.f:0")), results("functions.f:0")]
     assert move_history(history, wire="bedrock").messages == history
-    for options in ({"wire": "anthropic"}, {"wire": "openai-chat", "ids": MISTRAL_IDS}):
-        moved = move_history(history, **options)
+    for wire, dialect in (("anthropic", None), ("openai-chat", MISTRAL)):
+        moved = move_history(history, wire=wire, dialect=dialect)
         (call,) = moved.messages[1].tool_calls
         (answer,) = moved.messages[2].parts
         assert isinstance(answer, ToolResultPart)
@@ -289,6 +290,40 @@ def test_reasoning_in_words_where_there_is_a_member_for_it(wire: str) -> None:
     assert "1 part of another model's reasoning kept as words alone" in moved.notes
 
 
+@pytest.mark.parametrize("wire", ["openai-responses", "anthropic", "bedrock", "cohere"])
+def test_reasoning_that_nobody_signed_is_not_of_a_wire_that_marks_its_own(wire: str) -> None:
+    """As `Stream` gives it for a wire that has no signatures: without an origin, and gone without a word otherwise."""
+    history = [HELLO, said(ThinkingPart("hm"), "so"), HELLO]
+    moved = move_history(history, wire=wire)
+    assert moved.messages == [HELLO, said("so"), HELLO]
+    assert moved.notes == ["1 part of reasoning left out: only who wrote it can read it"]
+    own = [HELLO, said(ThinkingPart("cut before its signature"), "so", origin="home"), HELLO]
+    assert move_history(own, wire=wire, provider="home").notes == []
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_the_notes_say_whether_the_words_went_along(name: str) -> None:
+    answer = said(ThinkingPart("thought of before"), *calls("c"), origin="elsewhere")
+    notes: list[str] = []
+    body = encode_for(PROVIDERS[name], model="m", messages=[HELLO, answer, results("c")], notes=notes)
+    told = ["1 part of another model's reasoning kept as words alone"]
+    if "thought of before" not in str(body):
+        told = ["1 part of reasoning left out: only who wrote it can read it"]
+    assert notes == told
+
+
+def test_notes_of_a_request_for_a_wire() -> None:
+    notes: list[str] = []
+    toolwire.encode_request(wire="gemini", model="m", messages=HISTORY, notes=notes)
+    assert notes == move_history(HISTORY, wire="gemini").notes != []
+    notes.clear()
+    toolwire.encode_request(wire="openai-chat", model="m", messages=HISTORY, notes=notes)
+    assert notes[0] == "2 parts of reasoning left out: only who wrote it can read it"
+    notes.clear()
+    toolwire.encode_request(wire="openai-chat", model="m", messages=HISTORY, notes=notes, dialect=MISTRAL)
+    assert notes[1] == "1 part of another model's reasoning kept as words alone"
+
+
 def test_another_provider_of_the_same_wire() -> None:
     moved = move_history(with_origin("somebody"), wire="anthropic", provider="anthropic")
     assert moved.messages == [HELLO, msgspec.structs.replace(LEFT[1], origin="somebody"), results("c")]
@@ -317,6 +352,23 @@ EMPTIED: dict[str, Message] = {
 def test_no_empty_answer_is_left(name: str) -> None:
     moved = move_history([HELLO, EMPTIED[name], user("so?")], wire="gemini", provider="gemini")
     assert moved.messages == [HELLO, user("so?")]
+
+
+@pytest.mark.parametrize(
+    ("origin", "provider", "signature"),
+    [
+        ("vertex", "vertex-express", "S"),
+        ("gemini", "vertex", "skip_thought_signature_validator"),
+        ("vertex", "gemini", "skip_thought_signature_validator"),
+    ],
+)
+def test_signatures_of_gemini_models_go_back_to_the_service_that_gave_them(
+    origin: str, provider: str, signature: str
+) -> None:
+    call = ToolCallPart("c", "f", provider_data=of("gemini", thoughtSignature="S"))
+    history = [HELLO, said(call, origin=origin), results("c")]
+    body = encode_for(PROVIDERS[provider], model="gemini-3-pro", messages=history)
+    assert body["contents"][1]["parts"][0]["thoughtSignature"] == signature
 
 
 def test_every_family_is_of_providers_that_there_are() -> None:
@@ -359,6 +411,18 @@ def test_a_provider_that_takes_less_than_its_wire_has() -> None:
     assert move_history(history, wire="openai-chat").messages == history
     asked = move_history(history, wire="openai-chat", provider="mistral").messages[0]
     assert asked == Message("user", [TextPart("[application/pdf, 18 bytes: cannot be shown here]"), PICTURE])
+    assert move_history(history, wire="openai-chat", provider="openai").messages == history
+    asked = move_history(history, wire="openai-chat", provider="deepseek").messages[0]
+    assert all(isinstance(part, TextPart) for part in asked.parts)
+
+
+@pytest.mark.parametrize("kind", ["image/tiff", "audio/ogg", "video/mp4", "text/csv", "application/json"])
+@pytest.mark.parametrize("provider", ["openai", "azure"])
+def test_openai_takes_no_file_but_pdf(provider: str, kind: str) -> None:
+    history = [Message("user", [MediaPart(kind, data=PNG)]), said("so"), HELLO]
+    moved = move_history(history, wire="openai-chat", provider=provider)
+    assert moved.messages[0] == Message("user", [TextPart(f"[{kind}, 18 bytes: cannot be shown here]")])
+    assert len(moved.notes) == 1
 
 
 def test_media_that_the_provider_gave_itself_go_back() -> None:

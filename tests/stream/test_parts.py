@@ -362,6 +362,11 @@ BOUNDS: dict[str, tuple[Limits, ChunkResponse, str]] = {
     "parts with words": (Limits(segments=5), text("a", part_end=PartEnd("text")), "segments"),
     "pictures": (Limits(segments=5), ChunkResponse(image_urls=["http://a"]), "segments"),
     "citations in a text": (Limits(blocks=5), text("a", citations=[ONE]), "citations"),
+    "citations in many texts": (
+        Limits(blocks=5),
+        text("a", citations=[ONE], part_end=PartEnd("text")),
+        "citations",
+    ),
     "late citations": (Limits(blocks=5), ChunkResponse(citations=[ONE]), "citations"),
     "blocks of the message": (Limits(blocks=5), ChunkResponse(provider_data=[BLOCK]), "opaque blocks"),
 }

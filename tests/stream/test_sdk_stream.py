@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -66,6 +67,38 @@ async def test_three_lines_asynchronously() -> None:
     again = SdkStream(tools=[get_weather], wire="openai-chat")
     assert events == list(again.events(ANSWER))
     assert stream.invocations == again.invocations != []
+
+
+async def test_a_second_answer_is_refused() -> None:
+    """It would give no events, and leave the calls of the first to be run again."""
+    stream = SdkStream(tools=[get_weather], wire="openai-chat")
+    list(stream.events(ANSWER))
+    with pytest.raises(ConfigError) as caught:
+        list(stream.events(ANSWER))
+    assert "new SdkStream" in caught.value.hint
+    with pytest.raises(ConfigError):
+        [event async for event in stream.aevents(asynchronous(ANSWER))]
+
+
+def test_a_second_answer_is_refused_after_half_of_one_too() -> None:
+    stream = SdkStream(tools=[get_weather], wire="openai-chat")
+    next(stream.events(ANSWER))
+    with pytest.raises(ConfigError):
+        list(stream.events(ANSWER))
+    fed = SdkStream(wire="openai-chat")
+    fed.feed(ANSWER[0])
+    assert next(fed.events([ANSWER[1]])).delta == "look."
+    closed = SdkStream(wire="openai-chat")
+    closed.close()
+    with pytest.raises(ConfigError):
+        list(closed.events(ANSWER))
+
+
+def test_a_wrong_stream_does_not_use_it_up() -> None:
+    stream = SdkStream(wire="openai-chat")
+    with pytest.raises(ConfigError):
+        list(stream.events({"choices": []}))
+    assert list(stream.events(ANSWER))[-1].type is EventType.DONE
 
 
 def test_the_face_is_that_of_a_stream() -> None:
@@ -249,6 +282,17 @@ class Manager:
     def __exit__(self, *_: object) -> None: ...
 
 
+class AsyncStream:
+    """As openai's and anthropic's: it can be iterated over, and opened too."""
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return asynchronous([])
+
+
 async def coroutine() -> None: ...
 
 
@@ -260,9 +304,10 @@ async def coroutine() -> None: ...
         (b"data: {}", "ask for a stream"),
         (Manager(), "opened first"),
         (asynchronous([]), "`aevents`"),
+        (AsyncStream(), "`aevents`"),
         (None, "streaming call"),
     ],
-    ids=["whole", "boto3", "bytes", "manager", "async", "none"],
+    ids=["whole", "boto3", "bytes", "manager", "async", "async stream", "none"],
 )
 def test_what_is_no_stream_is_refused_with_the_way_out(wrong: Any, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -335,3 +380,30 @@ def test_the_query_of_a_url_is_never_shown() -> None:
     error = sdk_error(ConnectionError("Max retries exceeded with url: /v1/models?key=sk-secret"))
     assert "/v1/models" in error.message
     assert "sk-secret" not in str(error.info())
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        raises("LocalProtocolError", module="httpx"),
+        ValueError(),
+        UnicodeEncodeError("ascii", "Bearer sk-secret-é", 17, 18, "ordinal not in range(128)"),
+    ],
+    ids=["httpx", "http.client", "not ascii"],
+)
+def test_a_key_that_cannot_be_sent_is_never_shown(raised: Exception) -> None:
+    """HTTP clients repeat a header that they refuse; what they raise must not hang on our error either."""
+    if not isinstance(raised, UnicodeEncodeError):
+        raised.args = ("Illegal header value b'Bearer sk-secret\\n'",)
+    stream = SdkStream(wire="openai-chat")
+    events = list(stream.events(broken(error=raised)))
+    assert isinstance(stream.error, ConfigError)
+    assert "strip it" in stream.error.hint
+    assert "sk-secret" not in repr(events) + "".join(traceback.format_exception(stream.error))
+    assert stream.error.__cause__ is None
+
+
+def test_what_a_provider_says_of_a_header_is_told() -> None:
+    raised = raises("APIStatusError", status_code=400, body={"message": "unknown header value 'x'"})
+    raised.args = ("unknown header value 'x'",)
+    assert "unknown header value" in sdk_error(raised).message

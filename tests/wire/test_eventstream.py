@@ -261,6 +261,16 @@ def test_more_kinds_of_messages_than_are_remembered() -> None:
     assert [json.loads(frame.data)[":event-type"] for frame in frames] == [f"e{number % 90}" for number in range(3000)]
 
 
+def test_what_is_remembered_of_one_stream_widens_no_bound_of_another() -> None:
+    short, long = event("chunk", b'{"a":1}'), event("chunk", b'{"a":"%b"}' % (b"x" * 500))
+    assert len(run(EventStreamDecoder(), [short + long]).frames) == 2
+    bound = len(long) - 1
+    for pieces in ([short + long], [short, long[:100], long[100:]], [short, long[:12]]):
+        narrow = run(EventStreamDecoder(Limits(event=bound)), pieces)
+        assert narrow.error == over("event", bound, len(short) + bound)
+        assert len(narrow.frames) == 1
+
+
 def test_what_begins_an_event_stream() -> None:
     assert begins_event_stream(HELLO)
     assert not begins_event_stream(HELLO[:11])

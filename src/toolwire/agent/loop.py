@@ -90,9 +90,7 @@ class Agent:
 
         Where a loop runs already, as in a notebook, it has a thread and a loop of its own.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        if not _is_loop_running():
             return asyncio.run(self._run_to_end(prompt))
         with ThreadPoolExecutor(1, "toolwire-run") as thread:
             return thread.submit(asyncio.run, self._run_to_end(prompt)).result()
@@ -228,6 +226,14 @@ class Agent:
 
 def _not_run(call: ToolCallPart, problem: str) -> ToolResult:
     return ToolResult(call.id, call.name, f"Error: not run: {problem}", is_error=True)
+
+
+def _is_loop_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _sum(total: TokenUsage, more: TokenUsage | None) -> TokenUsage:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from ..errors import ConfigError
 from ..messages import load_conversation
-from ..providers.catalog import PROVIDERS, find_provider, split_model
+from ..providers.catalog import PROVIDERS, find_provider, near_names, split_model
 from ..providers.endpoint import encode_for
 from ..providers.provider import Provider
 from ..providers.request import encode_request
@@ -24,6 +24,9 @@ from .visible import json_bytes
 DEFAULT_WIRE = "openai-chat"
 DEFAULT_MODEL = "llama3.2"
 """For a wire of servers whose models differ from machine to machine."""
+
+_MISSPELT = 0.8
+"""How like a provider's name the start of a name must be to be taken for it: names of models have colons too."""
 
 
 def request(
@@ -91,7 +94,7 @@ class _Target(msgspec.Struct):
     def encode(self, *, notes: list[str], **conversation: Any) -> dict[str, Any]:
         if self.provider is not None:
             return encode_for(self.provider, model=self.model, notes=notes, **conversation)
-        return encode_request(wire=self.wire, model=self.model, **conversation)
+        return encode_request(wire=self.wire, model=self.model, notes=notes, **conversation)
 
 
 def _target(wire: str | None, model: str | None) -> _Target:
@@ -102,7 +105,11 @@ def _target(wire: str | None, model: str | None) -> _Target:
             (name for name, row in PROVIDERS.items() if row.asks_in == format_.name and row.default_model),
             DEFAULT_MODEL,
         )
-    if find_provider(model.partition(":")[0]) is None:
+    before, colon, after = model.partition(":")
+    if find_provider(before) is None:
+        if wire is None and colon and (near := near_names(before[:64], _MISSPELT)):
+            words = f"there is no provider {before!r}: this is a request for a model of the name {model!r}"
+            say(words, f"Did you mean {near[0]}:{after}?")
         return _Target(format_.name, model)
     provider, name = split_model(model)
     if wire is None or provider.asks_in == format_.name:

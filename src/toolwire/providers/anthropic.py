@@ -84,6 +84,7 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
         self._container: str | None = None
         self._counts = dict.fromkeys((*_COUNTS, "thinking_tokens"), 0)
         self._cited = 0
+        self._cited_size = 0  # in characters of JSON: what is made of them takes far more
         self._not_kept: set[str] = set()
 
     def _take(self, event: MessageEvent, made: list[ChunkResponse]) -> None:
@@ -316,6 +317,9 @@ class AnthropicDecoder(FrameDecoder[MessageEvent]):
         self._cited += 1
         if self._cited > self._limits.blocks:
             raise LimitExceeded("the number of citations in one answer", self._limits.blocks)
+        self._cited_size += len(shown(citation))
+        if self._cited_size > self._limits.event:
+            raise LimitExceeded("all citations of one answer", self._limits.event)
         block.citations.append(citation)
 
     def _close(self, block: Block, made: list[ChunkResponse]) -> None:

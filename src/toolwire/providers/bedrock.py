@@ -198,7 +198,8 @@ class BedrockDecoder(ConverseDecoder):
                 {},
             )
             block = self._start_block(index, kind, start, made)
-            self._take_input(block, shown(asked.get("input") or {}), made)
+            sent = asked.get("input")
+            self._take_input(block, shown({} if sent is None else sent), made)
             self._close(self._blocks.pop(index), made)
         elif isinstance(thought, dict):
             shown_thought = thought.get("reasoningText")

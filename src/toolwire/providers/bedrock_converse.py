@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ..chunks import ChunkResponse, PartEnd, ServerToolDelta, StopReason, TokenUsage
+from ..chunks import RUNNABLE_STOPS, ChunkResponse, PartEnd, ServerToolDelta, StopReason, TokenUsage
 from ..errors import LimitExceeded
 from ..limits import DEFAULT_LIMITS, Limits
 from .bedrock_blocks import (
@@ -65,8 +65,9 @@ EVENTS = frozenset({*_CONTENT, "messageStart", "messageStop", "metadata", "chunk
 class ConverseDecoder(FrameDecoder[ConverseEvent]):
     """Converse's events in, `ChunkResponse`s out; one decoder for one answer.
 
-    A second `messageStart` begins the answer anew: what was still open is never ended, and calls that had ended before
-    it do not run. Content after `messageStop` takes the end back until another `messageStop`.
+    A `messageStart` after content or another one begins the answer anew: what was still open is never ended, and calls
+    that had ended before it do not run. Content after `messageStop` takes the end back until another `messageStop`,
+    which cannot make calls certain that the first one left in doubt.
     """
 
     wire = WIRE
@@ -88,6 +89,7 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
         self._stop_reason: str | None = None
         self._usage: TokenUsage | None = None
         self._cited = 0
+        self._cited_size = 0  # in characters of JSON: what is made of them takes far more
         self._not_kept: set[str] = set()
         self._joins_texts = False
         """Whether blocks of text that follow each other are one: some models make a block of every word."""
@@ -103,18 +105,18 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
             if block is not None and delta is not None and event.index == block.index and event.kind == _DELTA:
                 text = None
                 if block.kind is TEXT:
-                    if delta.tool_use is None and delta.citation is None:
+                    if delta.tool_use is None and delta.citation is None and delta.reasoning_content is None:
                         text = delta.text
                 elif block.kind is CALL:
                     piece = delta.tool_use
-                    if piece is not None and delta.text is None:
+                    if piece is not None and delta.text is None and delta.reasoning_content is None:
                         text = piece.input
                         if text:
                             block.room -= len(text)
                 elif block.kind is THINKING:
                     thought = delta.reasoning_content
                     if thought is not None and thought.signature is None and thought.redacted_content is None:
-                        text = thought.text
+                        text = thought.text if delta.text is None and delta.tool_use is None else None
                 if text and block.room >= 0 and not self._has_stopped:
                     join(text)
                     continue
@@ -154,6 +156,7 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
             if self._has_stopped:
                 self._count("content-after-stop")
                 self._has_stopped = False
+                self._is_uncertain = self._reason() not in RUNNABLE_STOPS
             self._take_content(event, made)
         elif kind == "messageStart":
             self._start_message(made)
@@ -168,9 +171,10 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
                 self._take_delta(event.index, event.delta, made)
         elif event.kind == "contentBlockStart":
             started = started_kind(event.start or {})
-            if started is None:
-                return  # its first delta says what it is
-            self._start_block(event.index, *started, made)
+            if started is not None:
+                self._start_block(event.index, *started, made)
+            elif event.index in self._blocks:  # else its first delta says what it is
+                self._leave_open(self._blocks[event.index])
         else:
             block = self._blocks.pop(event.index, None)
             if block is None:
@@ -183,7 +187,7 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
         self._count("event-of-another-kind")
 
     def _start_message(self, made: list[ChunkResponse]) -> None:
-        if self._has_started:
+        if self._has_started or self._opened:
             self._count("second-message-start")
             self._is_uncertain = self._is_uncertain or self._has_ended_calls
             self._turn_to(None, made)
@@ -204,13 +208,17 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
             if left.kind is kind and text_of(body, "toolUseId") and body == left.body:
                 self._count("block-started-again")
                 return left
-            self._count("block-never-stopped")
-            # Whose the pieces are that come now can no longer be told.
-            self._is_uncertain = self._is_uncertain or left.kind is CALL
+            self._leave_open(left)
         elif len(self._blocks) >= self._limits.segments:
             raise LimitExceeded("the number of open blocks in one answer", self._limits.segments)
         block = self._blocks[index] = self._open(index, kind, body, made)
         return block
+
+    def _leave_open(self, block: Block) -> None:
+        """Another block began in the place of this one, which was not stopped."""
+        self._count("block-never-stopped")
+        # Whose the pieces are that come now, and the stop, can no longer be told.
+        self._is_uncertain = self._is_uncertain or block.kind is CALL
 
     def _open(self, index: Index, kind: str, body: dict[str, Any], made: list[ChunkResponse]) -> Block:
         room = self._limits.event if kind is IMAGE else self._limits.arguments
@@ -304,7 +312,8 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
     def _keep(self, block: Block, pieces: list[str], text: str) -> None:
         block.room -= len(text)
         if block.room < 0:
-            raise LimitExceeded("what is kept of one block", self._limits.arguments)
+            most = self._limits.event if block.kind is IMAGE else self._limits.arguments
+            raise LimitExceeded("what is kept of one block", most)
         if text:
             pieces.append(text)
 
@@ -338,6 +347,9 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
         self._cited += 1
         if self._cited > self._limits.blocks:
             raise LimitExceeded("the number of citations and results in one answer", self._limits.blocks)
+        self._cited_size += len(shown(item))
+        if self._cited_size > self._limits.event:
+            raise LimitExceeded("all citations and results of one answer", self._limits.event)
         kept.append(item)
 
     def _close(self, block: Block, made: list[ChunkResponse]) -> None:
@@ -413,11 +425,16 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
 
     def _end(self) -> ChunkResponse:
         """The last chunk. A block that was never stopped has not ended, whatever the stop reason."""
+        return self._ended(self._reason())
+
+    def _reason(self) -> StopReason:
+        """What the last `messageStop` means for what came before it."""
         raw = self._stop_reason
-        reason = STOP_REASONS.get(raw or "", StopReason.UNKNOWN)
         # After whole calls the API says `tool_use`: a stop sequence right there fell into the last call.
         cut_call = raw == "stop_sequence" and self._last is not None and self._last.kind is CALL
-        return self._ended(StopReason.UNKNOWN if self._is_uncertain or cut_call else reason)
+        if self._is_uncertain or cut_call:
+            return StopReason.UNKNOWN
+        return STOP_REASONS.get(raw or "", StopReason.UNKNOWN)
 
     def _ended(self, reason: StopReason) -> ChunkResponse:
         self._done = True

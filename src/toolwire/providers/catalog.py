@@ -11,12 +11,13 @@ from .departures import (
     azure_endpoint,
     bedrock_anthropic,
     copilot_initiator,
+    databricks_host,
     ollama_url,
     region,
     vertex_anthropic,
     vertex_host,
 )
-from .provider import BEARER, Auth, Blank, Provider, as_url
+from .provider import BEARER, Auth, Blank, Provider
 
 _API_KEY = Auth("api-key")
 _GOOGLE_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "VERTEX_ACCESS_TOKEN")
@@ -128,7 +129,7 @@ _CLOUDS = (
         base_url="https://generativelanguage.googleapis.com/v1beta",
         keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         auth=Auth("x-goog-api-key"),
-        default_model="gemini-2.5-flash",
+        default_model="gemini-3.5-flash",
     ),
     Provider(
         name="vertex",
@@ -144,7 +145,7 @@ _CLOUDS = (
         },
         keys=_GOOGLE_TOKENS,
         credentials="google",
-        default_model="gemini-2.5-flash",
+        default_model="gemini-3.5-flash",
     ),
     Provider(
         name="vertex-express",
@@ -154,7 +155,7 @@ _CLOUDS = (
         path="/publishers/google/models/{model}:streamGenerateContent?alt=sse",
         keys=("VERTEX_API_KEY", "GOOGLE_API_KEY"),
         auth=Auth(query="key"),
-        default_model="gemini-2.5-flash",
+        default_model="gemini-3.5-flash",
     ),
     Provider(
         name="bedrock",
@@ -204,7 +205,7 @@ _COMPATIBLE = (
         },
         headers_for=copilot_initiator,
         dialect=dialects.COPILOT,
-        default_model="gpt-4.1",
+        default_model="gpt-5-mini",
     ),
     Provider(
         name="xai",
@@ -213,7 +214,7 @@ _COMPATIBLE = (
         base_url="https://api.x.ai/v1",
         keys=("XAI_API_KEY",),
         dialect=dialects.XAI,
-        default_model="grok-4-fast",
+        default_model="grok-4.3",
     ),
     Provider(
         name="deepseek",
@@ -221,7 +222,7 @@ _COMPATIBLE = (
         base_url="https://api.deepseek.com",
         keys=("DEEPSEEK_API_KEY",),
         dialect=dialects.DEEPSEEK,
-        default_model="deepseek-chat",
+        default_model="deepseek-flash",
     ),
     Provider(
         name="groq",
@@ -229,7 +230,7 @@ _COMPATIBLE = (
         base_url="https://api.groq.com/openai/v1",
         keys=("GROQ_API_KEY",),
         dialect=dialects.GROQ,
-        default_model="llama-3.3-70b-versatile",
+        default_model="openai/gpt-oss-120b",
     ),
     Provider(
         name="mistral",
@@ -297,7 +298,7 @@ _COMPATIBLE = (
         name="databricks",
         title="Databricks Model Serving",
         base_url="{host}/serving-endpoints",
-        blanks={"host": Blank(("DATABRICKS_HOST",), form=as_url)},
+        blanks={"host": Blank(("DATABRICKS_HOST",), form=databricks_host)},
         keys=("DATABRICKS_TOKEN",),
         dialect=dialects.DATABRICKS,
     ),
@@ -319,7 +320,7 @@ _COMPATIBLE = (
         base_url_variables=("MOONSHOT_BASE_URL",),
         keys=("MOONSHOT_API_KEY",),
         dialect=dialects.MOONSHOT,
-        default_model="kimi-latest",
+        default_model="kimi-k2.6",
     ),
     Provider(
         name="zai",
@@ -429,11 +430,16 @@ def split_model(name: str) -> tuple[Provider, str]:
     return provider, model
 
 
-def _unknown(name: str) -> ConfigError:
+def near_names(name: str, likeness: float = 0.5) -> list[str]:
+    """The names and aliases that somebody may have meant."""
     import difflib
 
     names = [each for row in PROVIDERS.values() for each in (row.name, *row.aliases)]
-    near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
+    return difflib.get_close_matches(name.lower(), names, 3, likeness)
+
+
+def _unknown(name: str) -> ConfigError:
+    near = near_names(name)
     known = f"Did you mean {', '.join(near)}?" if near else f"Known: {', '.join(PROVIDERS)}."
     return ConfigError(
         f"there is no provider {name!r}",

@@ -103,8 +103,8 @@ class _Flow:
 class CohereDecoder(FrameDecoder[_Event]):
     """SSE events of a chat answer in, `ChunkResponse`s out; one decoder for one answer.
 
-    Calls are known by their index, and only while they are open. A second `message-start` begins the answer anew:
-    calls that had ended before it belong to an attempt that no longer counts, so nothing runs.
+    Calls are known by their index, and only while they are open. A `message-start` after calls or another one begins
+    the answer anew: calls that had ended before it belong to an attempt that no longer counts, so nothing runs.
     """
 
     wire = WIRE
@@ -119,6 +119,7 @@ class CohereDecoder(FrameDecoder[_Event]):
         self._calls: dict[int | str | None, _Flow] = {}
         self._has_started = False
         self._has_ended_calls = False
+        self._had_whole_calls = False
         self._ends_with_call = False
         self._is_uncertain = False
 
@@ -149,7 +150,7 @@ class CohereDecoder(FrameDecoder[_Event]):
                                 text = content.text if not content.thinking else None
                             else:
                                 text = content.thinking if not content.text else None
-                if text and flow.room >= 0:
+                if text and flow.room >= 0 and event.error is None:
                     join(text)
                     continue
             if self._pieces:
@@ -194,6 +195,8 @@ class CohereDecoder(FrameDecoder[_Event]):
         elif kind == "tool-call-delta":
             self._take_piece(event.index, None if message is None else message.tool_calls, made)
         elif kind == "tool-call-start":
+            # What the message began with was not whole then, but the same calls before their arguments.
+            self._is_uncertain = self._is_uncertain or self._had_whole_calls
             for call in _items(None if message is None else message.tool_calls):
                 self._start_call(event.index, call, made)
         elif kind == "tool-call-end":
@@ -215,7 +218,7 @@ class CohereDecoder(FrameDecoder[_Event]):
             self._count("event-of-another-kind")
 
     def _start_message(self, message: _Message | None, made: list[ChunkResponse]) -> None:
-        if self._has_started:
+        if self._has_started or len(self._tracker):
             self._count("second-message-start")
             self._is_uncertain = self._is_uncertain or self._has_ended_calls
             self._calls.clear()
@@ -232,6 +235,7 @@ class CohereDecoder(FrameDecoder[_Event]):
         for call in _items(message.tool_calls):
             self._start_call(None, call, made)
             self._end_call(None, made)
+            self._had_whole_calls = True
 
     def _take_whole(self, event: _Event, made: list[ChunkResponse]) -> None:
         if isinstance(event.message, str):
@@ -303,7 +307,12 @@ class CohereDecoder(FrameDecoder[_Event]):
                 continue
             if flow is not self._flow:
                 self._turn_to(flow, made)
+            known = len(self._tracker)
             piece = self._tracker.delta(flow.key, call.id, function.name, function.arguments or "")
+            if len(self._tracker) > known:
+                self._count("call-never-ended")
+                # It names another call than the one that began here: the end may be of either.
+                self._is_uncertain = True
             flow.room = self._tracker.room(flow.key)
             if piece is not None:
                 made.append(ChunkResponse("", "", (piece,)))

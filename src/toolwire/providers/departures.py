@@ -15,7 +15,17 @@ _OLLAMA_PORT = "11434"
 
 def azure_endpoint(value: str) -> str:
     """The resource's address, as `AZURE_OPENAI_ENDPOINT` holds it: some copy it with a part of the path."""
-    return as_url(value).partition("/openai")[0].rstrip("/")
+    scheme, _, rest = as_url(value).partition("://")
+    host, *path = rest.partition("?")[0].split("/")
+    if "openai" in path:  # a resource's own name may begin so too
+        path = path[: path.index("openai")]
+    return f"{scheme}://{'/'.join([host, *path])}".rstrip("/")
+
+
+def databricks_host(value: str) -> str:
+    """The workspace's address, as Databricks' own client reads it: what a browser shows after it does not count."""
+    scheme, _, rest = as_url(value).partition("://")
+    return f"{scheme}://{rest.partition('/')[0].partition('?')[0]}"
 
 
 def vertex_host(location: str) -> str:

@@ -29,8 +29,9 @@ class ChatDialect(msgspec.Struct, frozen=True, kw_only=True):
     throw it away; or only what was thought since the user last spoke, where another model may refuse it.
     """
     reasoning_missing: str | None = None
-    """What stands for reasoning where a message with calls has none. Models that think refuse such a message without
-    the member: from a history of another provider, say. None: the member is left out.
+    """What stands for reasoning where a message with calls has none; with `reasoning_back="calls"`, any message of a
+    turn with calls. Models that think refuse such a message without the member: from a history of another provider,
+    say. None: the member is left out.
     """
     max_tokens_field: str = "max_tokens"
     """OpenAI's newer models read `max_completion_tokens` alone; others refuse that."""
@@ -55,6 +56,13 @@ class ChatDialect(msgspec.Struct, frozen=True, kw_only=True):
     ids: IdRule = ANY_ID
     """Which call ids it takes."""
 
+    @property
+    def reads_foreign_reasoning(self) -> bool:
+        """Whether another model's reasoning goes there in plain words: not where it must be the service's own blocks,
+        nor where a model that does not think refuses it.
+        """
+        return self.reasoning_field not in (None, "reasoning_details") and self.reasoning_back != "turn"
+
 
 COMPATIBLE = ChatDialect()
 """Any server that says it is compatible: what all of them take."""
@@ -65,9 +73,10 @@ OPENROUTER = ChatDialect(reasoning_field="reasoning_details")
 
 COPILOT = ChatDialect(reasoning_field="reasoning_text")
 
-DEEPSEEK = ChatDialect(reasoning_field="reasoning_content", reasoning_back="calls", reasoning_missing="")
+DEEPSEEK = ChatDialect(reasoning_field="reasoning_content", reasoning_back="calls", reasoning_missing="", no_text="")
 """The first reasoner refused reasoning in its input and had no tools; since V3.2 a thinking model refuses a turn with
-calls whose reasoning is left out, and later versions want it in every later request.
+calls whose reasoning is left out, and later versions want it in every later request. That is so of each message of
+such a turn, also of words alone; an empty text is taken. It refuses null for the words beside reasoning.
 """
 
 MOONSHOT = ChatDialect(reasoning_field="reasoning_content", reasoning_missing=" ", schema=moonshot_schema)

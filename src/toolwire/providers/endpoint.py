@@ -14,7 +14,6 @@ from ..errors import AuthenticationFailed, ConfigError
 from ..messages import Message
 from ..tools.function import as_definition
 from .catalog import split_model
-from .ids import IdRule
 from .moving import move_history
 from .openai_chat_request import WIRE as CHAT
 from .provider import Auth, Blank, Provider
@@ -140,19 +139,16 @@ def encode_for(
             hint="Ask it without tools (--no-tools), or ask another provider.",
             provider=provider.name,
         )
-    if provider.asks_in == CHAT:
-        options["dialect"] = provider.dialect
-    moved = move_history(messages, wire=provider.asks_in, provider=provider.name, ids=_id_rule(provider))
+    dialect = provider.dialect if provider.asks_in == CHAT else None
+    if dialect is not None:
+        options["dialect"] = dialect
+    moved = move_history(messages, wire=provider.asks_in, provider=provider.name, dialect=dialect)
     if notes is not None:
         notes += moved.notes
     body = wire_format(provider.asks_in).encode(
         model=model, messages=moved.messages, tools=offered, tool_choice=tool_choice, **options
     )
     return body if provider.shape is None else provider.shape(body)
-
-
-def _id_rule(provider: Provider) -> IdRule:
-    return provider.dialect.ids if provider.asks_in == CHAT else wire_format(provider.asks_in).ids
 
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -175,7 +171,14 @@ def joined(base_url: str, path: str) -> str:
 def resolve(name: str, env: Mapping[str, str], *, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
     """The endpoint that `"provider:model"` names, with what the environment or the caller adds."""
     provider, model = split_model(name)
-    url = base_url or base_url_of(provider, env)
+    if base_url is not None and not base_url.strip():
+        # A variable that was not set, say: the key must not go to another server than the one that was meant.
+        raise ConfigError(
+            "the base URL is empty",
+            hint="Write it as http://127.0.0.1:1234/v1, or leave it out for the provider's own address.",
+            provider=provider.name,
+        )
+    url = (base_url or "").strip() or base_url_of(provider, env)
     if not url and provider.name != "local":
         raise ConfigError(
             f"{provider.name} has no address of its own",
@@ -184,8 +187,8 @@ def resolve(name: str, env: Mapping[str, str], *, base_url: str | None = None, a
         )
     path = provider.path or wire_format(provider.wire).path
     variable, key = _key(provider, env)
-    if api_key:
-        variable, key = "", api_key
+    if given := (api_key or "").strip():
+        variable, key = "", given
     if provider.key_needed and not key and base_url is None and not provider.credentials:
         raise AuthenticationFailed(
             f"no key for {provider.title}",

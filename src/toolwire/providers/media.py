@@ -65,8 +65,17 @@ MEDIA: dict[str, MediaRule] = {
 }
 """By wire. The encoders refuse what is not in it; what is in a history already goes as a mention instead."""
 
-STRICTER: dict[str, MediaRule] = {"mistral": MediaRule(("image",), ("image",))}
-"""Providers that take less than their wire has."""
+_OPENAI = MediaRule(
+    (*_PICTURES, "image/jpg", "audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3", "application/pdf"), ("image",)
+)
+
+STRICTER: dict[str, MediaRule] = {
+    "openai": _OPENAI,
+    "azure": _OPENAI,
+    "deepseek": MediaRule(()),
+    "mistral": MediaRule(("image",), ("image",)),
+}
+"""Providers that take less than their wire has: OpenAI itself refuses every file but PDF, DeepSeek all but words."""
 
 
 def mention(part: MediaPart) -> str:

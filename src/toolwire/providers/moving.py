@@ -23,15 +23,18 @@ from typing import Any
 import msgspec
 
 from ..messages import MediaPart, Message, OpaquePart, Part, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
-from .ids import CallIds, IdRule
+from .dialects import ChatDialect
+from .ids import CallIds
 from .media import MEDIA, STRICTER, Place, mention
 from .wires import wire_format
 
 FAMILIES = (
     frozenset(("anthropic", "bedrock-anthropic", "vertex-anthropic")),
-    frozenset(("gemini", "vertex", "vertex-express")),
+    frozenset(("vertex", "vertex-express")),
 )
-"""Providers of one wire that read one another's signatures, because the same models stand behind them."""
+"""Providers of one wire that read one another's signatures, because the same models stand behind them. Gemini's own
+service and Vertex do not: each calls the other's signatures corrupted.
+"""
 
 OPENING = "(The beginning of this conversation is not shown.)"
 """What the user is taken to have said before an answer that nothing led to."""
@@ -40,6 +43,9 @@ NOT_RUN = "Error: not run, as far as is known: the conversation went on without 
 
 _PLAIN_REASONING = ("openai-chat", "ollama")
 """Wires that have a member for reasoning in plain words; elsewhere it goes with a signature or not at all."""
+
+_ALWAYS_MARKED = ("openai-responses", "anthropic", "bedrock", "cohere")
+"""Wires whose own reasoning comes with data to go back with: what has none was written elsewhere."""
 
 _PAIRED_BY_PLACE = ("gemini", "ollama")
 """Wires where calls may have no id, and results are known by their place."""
@@ -58,15 +64,21 @@ class Moved(msgspec.Struct):
     notes: list[str] = []
 
 
-def move_history(messages: Iterable[Message], *, wire: str, provider: str = "", ids: IdRule | None = None) -> Moved:
+def move_history(
+    messages: Iterable[Message], *, wire: str, provider: str = "", dialect: ChatDialect | None = None
+) -> Moved:
     """The history as this wire (and provider, where it is known) takes it. Nothing given is changed.
 
-    `ids` is the provider's rule for call ids where it is stricter than the wire's. A history that the target itself
-    wrote comes back as it was, without notes. Parts in the wrong message are left for the encoder to refuse.
+    `dialect` is how the provider departs from its wire: which call ids it takes, and whether it reads other models'
+    reasoning. A history that the target itself wrote comes back as it was, without notes. Parts in the wrong message
+    are left for the encoder to refuse.
     """
     losses = _Losses()
-    carried = _Carrier(wire, provider, losses).carry(list(messages))
-    paired = _Pairing(CallIds(ids if ids is not None else wire_format(wire).ids), losses, wire).pair(carried)
+    ids, in_words = wire_format(wire).ids, wire in _PLAIN_REASONING
+    if dialect is not None:
+        ids, in_words = dialect.ids, dialect.reads_foreign_reasoning
+    carried = _Carrier(wire, provider, losses, in_words=in_words).carry(list(messages))
+    paired = _Pairing(CallIds(ids), losses, wire).pair(carried)
     if wire in _USER_FIRST:
         _open(paired, losses)
     return Moved(paired, losses.notes())
@@ -110,7 +122,8 @@ def _counted(count: int, thing: str) -> str:
 class _Carrier:
     """Leaves behind what the target cannot read or take."""
 
-    def __init__(self, wire: str, provider: str, losses: _Losses) -> None:
+    def __init__(self, wire: str, provider: str, losses: _Losses, *, in_words: bool) -> None:
+        self._in_words = in_words
         self._wire = wire
         self._provider = provider
         self._media = STRICTER.get(provider) or MEDIA[wire]
@@ -147,7 +160,7 @@ class _Carrier:
                     self._losses.server_tools[part.name or "(unnamed)"] = None
                 else:
                     parts.append(part)
-            elif isinstance(part, ThinkingPart) and foreign:
+            elif isinstance(part, ThinkingPart) and (foreign or self._is_unmarked(part, message)):
                 parts += self._reasoning(part)
             elif isinstance(part, MediaPart) and foreign and (part.provider_data or {}).get("thought"):
                 self._losses.reasoning += 1
@@ -173,8 +186,12 @@ class _Carrier:
     def _kept(self, data: dict[str, Any] | None, at_home: bool) -> dict[str, Any] | None:
         return data if at_home and data is not None and data.get("wire") == self._wire else None
 
+    def _is_unmarked(self, part: ThinkingPart, message: Message) -> bool:
+        """Whether nothing says who wrote this reasoning, and the target's own would say it."""
+        return part.provider_data is None and not message.origin and self._wire in _ALWAYS_MARKED
+
     def _reasoning(self, part: ThinkingPart) -> list[Part]:
-        if part.text and self._wire in _PLAIN_REASONING:
+        if part.text and self._in_words:
             self._losses.plain_reasoning += 1
             return [ThinkingPart(part.text)]
         self._losses.reasoning += 1

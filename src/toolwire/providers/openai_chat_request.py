@@ -197,7 +197,8 @@ def _assistant(message: Message, dialect: ChatDialect, *, with_reasoning: bool) 
         encoded["tool_calls"] = [_call(call, dialect) for call in calls]
     if with_reasoning:
         _put_reasoning(encoded, thinking, message, dialect)
-    if calls and dialect.reasoning_missing is not None and dialect.reasoning_field is not None:
+    wanted = calls or (with_reasoning and dialect.reasoning_back == "calls" and encoded != _NOTHING)
+    if wanted and dialect.reasoning_missing is not None and dialect.reasoning_field is not None:
         encoded.setdefault(dialect.reasoning_field, dialect.reasoning_missing)
     return encoded
 

@@ -10,8 +10,9 @@ import msgspec
 from ..errors import ConfigError
 from ..messages import Message
 from ..tools.function import as_definition
-from .dialects import ChatDialect
+from .dialects import OPENAI, ChatDialect
 from .moving import move_history
+from .openai_chat_request import WIRE as CHAT
 from .wires import wire_format
 
 
@@ -22,21 +23,21 @@ def encode_request(
     messages: Iterable[Message | dict[str, Any]],
     tools: Iterable[Any] = (),
     tool_choice: str = "auto",
+    notes: list[str] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """The request body for this wire, as a dict. Pure: nothing is sent.
 
     Messages may be `Message`s or dicts of the same shape; tools whatever `@tool`, `ToolDefinition` or a
     `{"name", "description", "parameters"}` dict gives. Further options (`max_tokens`, `temperature`, `stream`)
-    go to the format's encoder. The history may have been begun on another provider (see `move_history`).
+    go to the format's encoder. The history may have been begun on another provider (see `move_history`); `notes` gets
+    a sentence for everything that it lost on its way to this wire.
     """
     encode = wire_format(wire).encode
-    dialect = options.get("dialect")
-    moved = move_history(
-        map(as_message, messages),
-        wire=wire,
-        ids=dialect.ids if isinstance(dialect, ChatDialect) else None,
-    )
+    dialect: ChatDialect | None = options.get("dialect", OPENAI) if wire == CHAT else None
+    moved = move_history(map(as_message, messages), wire=wire, dialect=dialect)
+    if notes is not None:
+        notes += moved.notes
     return encode(
         model=model,
         messages=moved.messages,

@@ -10,6 +10,7 @@ import msgspec
 
 from ..errors import (
     AuthenticationFailed,
+    ConfigError,
     IncompleteStream,
     ProviderError,
     RateLimited,
@@ -29,11 +30,24 @@ _LONGEST = 1000
 
 
 def sdk_error(raised: Exception, wire: str | None = None) -> ToolwireError:
-    """The error that stands for an exception of an SDK, which is its `__cause__`."""
+    """The error that stands for an exception of an SDK, which is its `__cause__`; unless that shows the key."""
+    if _shows_header(raised):
+        return ConfigError(
+            f"the SDK cannot send a header ({type(raised).__name__})",
+            hint="A key that was read from a file may end with a line break: strip it.",
+            provider=wire,
+        )
     error = _translated(raised, wire)
     if error is not raised:
         error.__cause__ = raised
     return error
+
+
+def _shows_header(raised: Exception) -> bool:
+    """Whether this is an HTTP client's refusal of a header, which repeats what stands in it: the key, most often."""
+    if isinstance(raised, ToolwireError) or _status(raised) is not None or _said(raised):
+        return False
+    return isinstance(raised, UnicodeEncodeError) or "header value" in str(raised)[:_LONGEST].lower()
 
 
 def _translated(raised: Exception, wire: str | None) -> ToolwireError:

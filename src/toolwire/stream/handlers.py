@@ -75,6 +75,7 @@ class _AnswerHandler(ABC):
         self._audio: dict[int, Segment] = {}
         self._server_tools: dict[str, Segment] = {}
         self._late_citations: list[Citation] = []
+        self._cited = 0
         self._used_ids: set[str] = set()
         self._numbered = 0
         self._events: list[SegmentEvent] = []
@@ -237,7 +238,8 @@ class _AnswerHandler(ABC):
                 segment.citations = []
             cited = segment.citations
         cited += chunk.citations
-        if len(cited) > self._limits.blocks:
+        self._cited += len(chunk.citations)
+        if self._cited > self._limits.blocks:
             raise LimitExceeded("the number of citations in one answer", self._limits.blocks)
 
     def _end_part(self, mark: PartEnd, choice: int, events: list[SegmentEvent]) -> None:

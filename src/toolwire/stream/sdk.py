@@ -37,6 +37,7 @@ class SdkStream(AnswerStream):
     ) -> None:
         super().__init__(tools, limits, turn, segment_id_prefix, live_arguments, strict)
         self.wire = wire
+        self._is_taken = False
         self._begin(SdkDecoder(wire, limits), wire_format(wire or "openai-chat").names)
 
     def feed(self, sent: Any) -> list[SegmentEvent]:
@@ -56,6 +57,7 @@ class SdkStream(AnswerStream):
 
     def close(self) -> list[SegmentEvent]:
         """The end of the SDK's stream: DONE or ERROR, if it has not come yet."""
+        self._is_taken = True
         events: list[SegmentEvent] = []
         if self._handler.error is None:
             try:
@@ -68,7 +70,7 @@ class SdkStream(AnswerStream):
         """All events of a stream of the SDK's synchronous client. Nothing that the SDK raises gets through: it is the
         `error`, with the exception as its `__cause__`.
         """
-        objects = _objects(sdk_stream, "__iter__", "events", "aevents")
+        objects = self._take(sdk_stream, "__iter__", "events", "aevents")
         while True:
             try:
                 sent = next(objects)
@@ -82,7 +84,7 @@ class SdkStream(AnswerStream):
 
     async def aevents(self, sdk_stream: Any) -> AsyncIterator[SegmentEvent]:
         """As `events`, for the SDK's asynchronous client."""
-        objects = _objects(sdk_stream, "__aiter__", "aevents", "events")
+        objects = self._take(sdk_stream, "__aiter__", "aevents", "events")
         while True:
             try:
                 sent = await anext(objects)
@@ -97,6 +99,14 @@ class SdkStream(AnswerStream):
         for event in self.close():
             yield event
 
+    def _take(self, sdk_stream: Any, *ways: str) -> Any:
+        """The objects of the one answer: after a second one, the calls of the first would be there to be run again."""
+        if self._is_taken:
+            raise ConfigError("this SdkStream has had its answer", hint="Use a new SdkStream for each answer.")
+        objects = _objects(sdk_stream, *ways)
+        self._is_taken = True
+        return objects
+
 
 def _objects(sdk_stream: Any, way: str, here: str, there: str) -> Any:
     """The iterator of an SDK's stream; a `ConfigError` for what is none says what to do instead."""
@@ -107,10 +117,10 @@ def _objects(sdk_stream: Any, way: str, here: str, there: str) -> Any:
         return begin()
     elif hasattr(sdk_stream, "__await__"):
         hint = "It has to be awaited first: `await client…(…, stream=True)`."
+    elif hasattr(sdk_stream, "__iter__") or hasattr(sdk_stream, "__aiter__"):
+        hint = f"Use `{there}` for it."  # it may be a context manager too
     elif hasattr(sdk_stream, "__enter__") or hasattr(sdk_stream, "__aenter__"):
         hint = "It has to be opened first: `with client…stream(…) as sdk_stream`."
-    elif hasattr(sdk_stream, "__iter__") or hasattr(sdk_stream, "__aiter__"):
-        hint = f"Use `{there}` for it."
     else:
         hint = "Give it what the SDK's streaming call returned."
     of = type(sdk_stream)
