@@ -328,3 +328,13 @@ def test_a_json_array_is_recognised() -> None:
     chunk = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
     ran = toolwire_command("decode", "--summary", stdin=json.dumps([chunk], indent=2).encode())
     assert [(line["text"], line["stop_reason"]) for line in ran.lines] == [("Hi", "stop")]
+
+
+@pytest.mark.parametrize("cut", [[], ["--cut", "5"]])
+def test_an_aws_body_under_another_name(tmp_path: Path, cut: list[str]) -> None:
+    path = tmp_path / "answer.eventstream"
+    path.write_bytes(body("bedrock", Text("Hello"), End()))
+    assert_sentence(
+        toolwire_command("decode", "--wire", "anthropic", *cut, str(path)), 1, "AWS event stream", "--wire bedrock"
+    )
+    assert toolwire_command("decode", *cut, str(path)).code == 0

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..errors import ConfigError, IncompleteStream, ToolwireError
+from ..errors import ConfigError, IncompleteStream, ProtocolError, ToolwireError
 from ..providers.wires import WIRES, wire_format
 from ..stream.pipeline import Stream
 from ..stream.segments import EventType, SegmentEvent
+from ..wire.eventstream import PRELUDE, begins_event_stream
 from .faults import FAILED, say
 from .inputs import STANDARD_INPUT, Cut, as_text, check_files, read_pieces
 from .recognise import Recording
@@ -111,16 +112,18 @@ class _Decoding:
                 self._print([SegmentEvent(EventType.ERROR, error=error.info())], shown)
                 return Stream(next(iter(WIRES))), error
         stream = Stream(wire_format(wire).name, self._tools, live_arguments=self._fields)
-        empty = True
+        start = b""
         for data in self._cuts(recording):
-            empty = False
+            start = (start + data)[:PRELUDE] if len(start) < PRELUDE else start
             self._print(stream.feed(data), shown)
             if stream.complete or stream.error is not None:
                 # Nothing that follows changes anything, and it may never end.
                 break
         self._print(stream.close(), shown)
-        if empty:
+        if not start:
             return stream, IncompleteStream("it is empty: there is no stream in it", hint=_RECORD_AGAIN)
+        if stream.error is not None and wire != "bedrock" and begins_event_stream(start):
+            return stream, ProtocolError("it is an AWS event stream", hint="Decode it with --wire bedrock.")
         return stream, stream.error
 
     def _print(self, events: Iterable[SegmentEvent], shown: str) -> None:

@@ -19,8 +19,10 @@ from .lines import Run, decode_text, is_utf8
 
 _PRELUDE = Struct(">III")
 _number = Struct(">I").unpack_from
+PRELUDE = _PRELUDE.size
+"""How many bytes tell whether a body is an event stream."""
 _CHECKSUM = 4
-_SHORTEST = _PRELUDE.size + _CHECKSUM
+_SHORTEST = PRELUDE + _CHECKSUM
 _WIDTHS = (0, 0, 1, 2, 4, 8, None, None, 8, 16)
 """How long a header's value of each of the ten types is; None where its own first two bytes say so."""
 _STRING = 7
@@ -55,7 +57,7 @@ class EventStreamFrame(msgspec.Struct, frozen=True, gc=False):
 
 def begins_event_stream(start: bytes) -> bool:
     """Whether these bytes begin with a prelude whose checksum is right."""
-    return len(start) >= _PRELUDE.size and crc32(start[:8]) == _PRELUDE.unpack_from(start)[2]
+    return len(start) >= PRELUDE and crc32(start[:8]) == _PRELUDE.unpack_from(start)[2]
 
 
 class EventStreamDecoder:
@@ -75,9 +77,9 @@ class EventStreamDecoder:
         self._ended = False
         self._held = bytearray()  # the message that has not ended yet
         self._at = 0  # offset of its first byte
-        self._needed = _PRELUDE.size  # how long it must get before it is looked at again
+        self._needed = PRELUDE  # how long it must get before it is looked at again
         self._is_text = False
-        self._head = _PRELUDE.size  # where the payload of the last event began
+        self._head = PRELUDE  # where the payload of the last event began
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
         """Take the next bytes, cut anywhere, and give the messages they complete."""
@@ -168,7 +170,7 @@ class EventStreamDecoder:
                 add(self._message(data[start:body], payload, checksum, read.at + start))
                 self._head = head
             start = end + 4
-        self._needed = _PRELUDE.size
+        self._needed = PRELUDE
         return start
 
     def _lengths(self, prelude: bytes, at: int) -> tuple[int, int]:
@@ -180,11 +182,11 @@ class EventStreamDecoder:
             raise _wrong("the lengths in a prelude contradict each other", at)
         if total > self._limits.event:
             raise LimitExceeded("event", self._limits.event, position=at + self._limits.event)
-        return total, _PRELUDE.size + headers
+        return total, PRELUDE + headers
 
     def _message(self, before: bytes, payload: bytes, checksum: int, at: int) -> bytes:
         """A message as JSON, whatever it holds."""
-        headers = _headers(before[_PRELUDE.size :], at + _PRELUDE.size)
+        headers = _headers(before[PRELUDE:], at + PRELUDE)
         kind = headers.get(":message-type") or _kind(headers)
         if kind != "event":
             words = payload.decode(errors="replace")
@@ -229,7 +231,7 @@ class _Read:
         for message in self.messages:
             total, headers, _ = _PRELUDE.unpack_from(self.data, start)
             at = self.at + start
-            frames.append(EventStreamFrame(decode_text(message, at + _PRELUDE.size + headers), at))
+            frames.append(EventStreamFrame(decode_text(message, at + PRELUDE + headers), at))
             start += total
 
 
