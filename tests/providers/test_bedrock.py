@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aws_frames import converse, event, exception, invoked, message, string_header
+from aws_frames import converse, event, exception, invoked, message, messages, string_header
 from feeding import check_every_cut, read, whole
 from odd_streams import made_calls, outcome
 from toolwire import EventType, StopReason, Stream
@@ -276,8 +276,18 @@ CALLS: dict[str, tuple[bytes, list[Any], StopReason]] = {
     ),
     "two ends that contradict": (
         converse(START, *call('{"x":1}'), ended("tool_use"), ended("max_tokens"), METADATA),
+        [CALL],
+        StopReason.TOOL_CALLS,
+    ),
+    "two ends, the first by the token limit": (
+        converse(START, *call('{"x":1}'), ended("max_tokens"), ended("tool_use"), METADATA),
         [],
-        StopReason.UNKNOWN,
+        StopReason.LENGTH,
+    ),
+    "an answer begun after the end": (
+        converse(START, *call('{"x":1}'), ended("tool_use"), START, *call("{}", call_id="c2"), ended("tool_use")),
+        [CALL],
+        StopReason.TOOL_CALLS,
     ),
     "content after the end": (
         converse(START, *call('{"x":1}'), ended("tool_use"), words("a", 1), ended("end_turn"), METADATA),
@@ -287,7 +297,7 @@ CALLS: dict[str, tuple[bytes, list[Any], StopReason]] = {
     "content after an end by the token limit": (
         converse(START, *call('{"x":1}'), ended("max_tokens"), words("a", 1), ended("tool_use"), METADATA),
         [],
-        StopReason.UNKNOWN,
+        StopReason.LENGTH,
     ),
     "content after an end by a stop sequence": (
         converse(START, *call('{"x":1}'), ended("stop_sequence"), words("a", 1), ended("tool_use"), METADATA),
@@ -323,11 +333,21 @@ def test_the_end_is_the_same_for_every_cut() -> None:
         assert (stream.usage is not None) is (length == len(data))
 
 
-def test_content_after_the_end_takes_it_back() -> None:
+@pytest.mark.parametrize("name", CALLS)
+def test_no_beginning_makes_a_call_that_the_whole_does_not(name: str) -> None:
+    """A body may be cut between two messages, where nothing tells that it was."""
+    data, expected, _ = CALLS[name]
+    for end, _, _ in messages(data):
+        stream, _ = read(whole(data[:end]), "bedrock")
+        assert [one for one in made_calls(stream) if one not in expected] == []
+
+
+def test_content_after_the_end_is_counted() -> None:
     stream, _ = outcome(converse(START, *call('{"x":1}'), ended("tool_use"), words("a", 1), METADATA), "bedrock")
-    assert not stream.complete
-    assert stream.invocations == []
-    assert stream.quirks["content-after-stop"] == 1
+    assert stream.complete
+    assert stream.usage is not None
+    assert stream.summary()["text"] == ""
+    assert stream.quirks == {"data-after-the-end": 1}
 
 
 @pytest.mark.parametrize(

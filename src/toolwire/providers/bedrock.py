@@ -184,7 +184,7 @@ class BedrockDecoder(ConverseDecoder):
             if isinstance(body, dict):
                 self._take_block(number, body, made)
         self._take_usage(event.usage, made)
-        self._stop(event.stop_reason)
+        self._stop_reason = event.stop_reason
         made.append(self._end())
 
     def _take_block(self, index: int, body: dict[str, Any], made: list[ChunkResponse]) -> None:

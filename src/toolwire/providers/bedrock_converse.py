@@ -3,9 +3,9 @@
 An answer is a row of content blocks, each named by an index until its stop; blocks of text and of reasoning have no
 start.
 
-What counts as the proper end: `messageStop` and, after it or before it, `metadata`. Gateways leave `metadata` out, so
-the end of the body right after `messageStop` is one too: the answer is whole, only its cost is not known. A body that
-ends within a message was cut, wherever that is. A call has ended when its block was stopped.
+What counts as the proper end: `messageStop`. The cost comes after it, in `metadata`, or before it; gateways leave it
+out, so that a body which ends right after `messageStop` is whole too, only what it cost is not known. A body that ends
+within a message was cut, wherever that is. A call has ended when its block was stopped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ..chunks import RUNNABLE_STOPS, ChunkResponse, PartEnd, ServerToolDelta, StopReason, TokenUsage
+from ..chunks import ChunkResponse, PartEnd, ServerToolDelta, StopReason, TokenUsage
 from ..errors import LimitExceeded
 from ..limits import DEFAULT_LIMITS, Limits
 from .bedrock_blocks import (
@@ -39,7 +39,7 @@ from .bedrock_blocks import (
     usage_of,
 )
 from .bedrock_request import WIRE
-from .decoder import FrameDecoder, shown
+from .decoder import AFTER_THE_END, FrameDecoder, shown
 from .nesting import is_deeper
 from .tracker import ToolCallTracker, settled_stop
 
@@ -66,8 +66,8 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
     """Converse's events in, `ChunkResponse`s out; one decoder for one answer.
 
     A `messageStart` after content or another one begins the answer anew: what was still open is never ended, and calls
-    that had ended before it do not run. Content after `messageStop` takes the end back until another `messageStop`,
-    which cannot make calls certain that the first one left in doubt.
+    that had ended before it do not run. After `messageStop` only `metadata` says anything: what a body says that is cut
+    there must be what the whole one says.
     """
 
     wire = WIRE
@@ -144,19 +144,17 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
 
     def _take_any(self, event: ConverseEvent, made: list[ChunkResponse]) -> None:
         kind = event.kind
-        if kind == "messageStop":
-            self._stop(event.stop_reason)
-            if self._usage is not None:
-                made.append(self._end())
-        elif kind == "metadata":
+        if kind == "metadata":
             self._take_usage(event.usage, made)
             if self._has_stopped:
                 made.append(self._end())
+        elif self._has_stopped:
+            self._count(AFTER_THE_END)
+        elif kind == "messageStop":
+            self._stop_reason, self._has_stopped = event.stop_reason, True
+            if self._usage is not None:
+                made.append(self._end())
         elif kind in _CONTENT:
-            if self._has_stopped:
-                self._count("content-after-stop")
-                self._has_stopped = False
-                self._is_uncertain = self._reason() not in RUNNABLE_STOPS
             self._take_content(event, made)
         elif kind == "messageStart":
             self._start_message(made)
@@ -192,15 +190,7 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
             self._is_uncertain = self._is_uncertain or self._has_ended_calls
             self._turn_to(None, made)
             self._blocks.clear()
-            self._has_stopped = False
         self._has_started = True
-
-    def _stop(self, reason: str | None) -> None:
-        if self._has_stopped:
-            self._count("second-message-stop")
-            self._is_uncertain = self._is_uncertain or reason != self._stop_reason
-        self._has_stopped = True
-        self._stop_reason = reason
 
     def _start_block(self, index: Index, kind: str, body: dict[str, Any], made: list[ChunkResponse]) -> Block:
         left = self._blocks.get(index)
@@ -425,16 +415,11 @@ class ConverseDecoder(FrameDecoder[ConverseEvent]):
 
     def _end(self) -> ChunkResponse:
         """The last chunk. A block that was never stopped has not ended, whatever the stop reason."""
-        return self._ended(self._reason())
-
-    def _reason(self) -> StopReason:
-        """What the last `messageStop` means for what came before it."""
         raw = self._stop_reason
+        reason = STOP_REASONS.get(raw or "", StopReason.UNKNOWN)
         # After whole calls the API says `tool_use`: a stop sequence right there fell into the last call.
         cut_call = raw == "stop_sequence" and self._last is not None and self._last.kind is CALL
-        if self._is_uncertain or cut_call:
-            return StopReason.UNKNOWN
-        return STOP_REASONS.get(raw or "", StopReason.UNKNOWN)
+        return self._ended(StopReason.UNKNOWN if self._is_uncertain or cut_call else reason)
 
     def _ended(self, reason: StopReason) -> ChunkResponse:
         self._done = True
