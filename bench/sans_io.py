@@ -39,6 +39,8 @@ provider sends them (its padding, its line ends, its ids); the recordings are re
 core set that every contender can read to the end. The target, at most 3 × the floor, is for reads of 16 KiB and answers
 of {LONG} events or more. What an answer costs whatever its length (some 20 to 50 µs for its stream, segments, calls and
 end) is a large multiple of parsing a handful of payloads, so the shorter recordings are shown without a target.
+The floor leaves out the two checksums of every one of Bedrock's messages, and the JSON inside the JSON of a model that
+is invoked there; Toolwire reads both.
 """
 
 
