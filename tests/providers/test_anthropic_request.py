@@ -12,7 +12,7 @@ from encoding_alone import encode_alone
 from feeding import read, typed_sse, whole
 from toolwire.errors import ConfigError
 from toolwire.messages import Message, ToolResultPart
-from toolwire.providers.anthropic_request import DEFAULT_MAX_TOKENS
+from toolwire.providers.claude_request import DEFAULT_MAX_TOKENS
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = {"name": "get_weather", "description": "Weather for a city.", "parameters": CITY}

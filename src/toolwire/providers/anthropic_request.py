@@ -11,11 +11,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from ..errors import ConfigError
 from ..messages import MediaPart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from .anthropic_media import media_block
+from .claude_request import DEFAULT_MAX_TOKENS, Block, Turn, check_thinking, joined, without_unions
 from .encoding import check_tool_choice, misplaced, offered_names, own
 from .names import COMMON_RULE
 
@@ -24,17 +22,9 @@ if TYPE_CHECKING:
 
 WIRE = "anthropic"
 
-DEFAULT_MAX_TOKENS = 8192
-"""The API wants a limit in every request: enough for a long file in one call, and all models of the last years take it.
-"""
-
-LEAST_THINKING_BUDGET = 1024
-"""The API refuses less."""
-
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 _THINKING = ("thinking", "redacted_thinking")
 _LEFT_BEHIND = (*_THINKING, "connector_text", "tool_use")
-Block = dict[str, Any]
 
 
 def encode_anthropic_request(
@@ -73,7 +63,7 @@ def encode_anthropic_request(
     if temperature is not None:
         body["temperature"] = temperature
     if thinking_budget is not None:
-        _check_thinking(thinking_budget, max_tokens, temperature, tool_choice)
+        check_thinking(thinking_budget, max_tokens, temperature, tool_choice)
         body["thinking"] = {"type": "enabled", "budget_tokens": thinking_budget}
     if stream:
         body["stream"] = True
@@ -81,26 +71,8 @@ def encode_anthropic_request(
 
 
 def _tool(name: str, tool: ToolDefinition) -> dict[str, Any]:
-    """The API takes any JSON Schema of an object but unions at its top: those move into the description."""
-    description, schema = tool.description, {**tool.parameters, "type": "object"}
-    unions = {word: schema.pop(word) for word in ("anyOf", "oneOf", "allOf") if word in schema}
-    if unions:
-        said = msgspec.json.encode(unions).decode()
-        description = f"{description}\n\nThe arguments must also fit this JSON Schema: {said}".lstrip()
+    description, schema = without_unions(tool)
     return {"name": name, "description": description, "input_schema": schema}
-
-
-def _check_thinking(budget: int, max_tokens: int, temperature: float | None, tool_choice: str) -> None:
-    if not LEAST_THINKING_BUDGET <= budget < max_tokens:
-        raise ConfigError(
-            f"a thinking budget of {budget} does not fit max_tokens {max_tokens}",
-            hint=f"Give at least {LEAST_THINKING_BUDGET}, and less than max_tokens.",
-        )
-    if temperature not in (None, 1) or tool_choice not in ("auto", "none"):
-        raise ConfigError(
-            "with thinking, this API takes no other temperature than 1 and no tool_choice that forces a call",
-            hint="Leave out temperature and tool_choice, or thinking_budget.",
-        )
 
 
 def _container(messages: list[Message]) -> str | None:
@@ -115,41 +87,28 @@ def _container(messages: list[Message]) -> str | None:
     return named[-1] if named else None
 
 
-class _Turn:
-    """What one side says in a row. Results stand before everything else."""
-
-    def __init__(self, role: str, results: list[Block], blocks: list[Block]) -> None:
-        self.role = role
-        self.results = results
-        self.blocks = blocks
-
-    @property
-    def content(self) -> list[Block]:
-        return self.results + self.blocks
-
-
 class _Conversation:
     """Encodes messages in order, and remembers what later ones need of earlier ones: the calls."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self._calls: dict[str, Block | None] = {}
-        self._turns: list[_Turn] = []
+        self._turns: list[Turn] = []
         for message in messages:
             if message.role == "assistant":
-                self._turns.append(_Turn("assistant", [], self._answer(message)))
+                self._turns.append(Turn("assistant", [], self._answer(message)))
             elif message.role == "tool":
-                self._turns.append(_Turn("user", self._results(message), []))
+                self._turns.append(Turn("user", self._results(message), []))
             elif message.role == "user":
-                self._turns.append(_Turn("user", [], _user_blocks(message)))
+                self._turns.append(Turn("user", [], _user_blocks(message)))
 
     def encoded(self) -> list[dict[str, Any]]:
         """The messages as the API takes them."""
-        turns = _joined(self._turns)
+        turns = joined(self._turns)
         _leave_out_unanswered(turns)
         for turn in turns:
             while turn.blocks and turn.blocks[-1]["type"] in _THINKING:
                 turn.blocks.pop()
-        turns = _joined(turns)
+        turns = joined(turns)
         if turns and turns[-1].role == "assistant":
             _trim_end(turns[-1].blocks)
         return [{"role": turn.role, "content": turn.content} for turn in turns]
@@ -221,27 +180,13 @@ def _left_behind(blocks: list[Block]) -> set[int]:
     }
 
 
-def _joined(turns: list[_Turn]) -> list[_Turn]:
-    """The turns that say something, neighbours of one side made one."""
-    joined: list[_Turn] = []
-    for turn in turns:
-        if not turn.content:
-            continue
-        if joined and joined[-1].role == turn.role:
-            joined[-1].results += turn.results
-            joined[-1].blocks += turn.blocks
-        else:
-            joined.append(turn)
-    return joined
-
-
 def _trim_end(blocks: list[Block]) -> None:
     """An answer to be continued may not end in blanks."""
     if blocks and blocks[-1]["type"] == "text":
         blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"].rstrip()}
 
 
-def _leave_out_unanswered(turns: list[_Turn]) -> None:
+def _leave_out_unanswered(turns: list[Turn]) -> None:
     """Takes out server tools that were cut off: no result came, and the conversation went on without.
 
     One in the last message is still running (`pause_turn`); one whose turn is answered with results waits for them.

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from ..errors import ConfigError
 from ..messages import MediaPart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
-from .anthropic_request import DEFAULT_MAX_TOKENS, LEAST_THINKING_BUDGET
 from .bedrock_media import Names, media_block
+from .claude_request import DEFAULT_MAX_TOKENS, Block, Turn, check_thinking, joined, without_unions
 from .encoding import check_tool_choice, misplaced, offered_names, own
 from .names import COMMON_RULE
 
@@ -27,8 +24,6 @@ WIRE = "bedrock"
 
 NO_WORDS = "(no words)"
 """Stands where the API wants text and there is none: an empty result, a document by itself."""
-
-Block = dict[str, Any]
 
 
 def encode_bedrock_request(
@@ -61,7 +56,7 @@ def encode_bedrock_request(
     if thinking_budget is not None:
         if max_tokens is None:
             max_tokens = DEFAULT_MAX_TOKENS + thinking_budget
-        _check_thinking(thinking_budget, max_tokens, temperature, tool_choice)
+        check_thinking(thinking_budget, max_tokens, temperature, tool_choice)
         body["additionalModelRequestFields"] = {"thinking": {"type": "enabled", "budget_tokens": thinking_budget}}
     limits = {"maxTokens": max_tokens, "temperature": temperature}
     inference = {name: value for name, value in limits.items() if value is not None}
@@ -102,42 +97,11 @@ def _is_server_tool(call: Block) -> bool:
 
 
 def _tool(name: str, tool: ToolDefinition) -> dict[str, Any]:
-    """The models take any JSON Schema of an object but unions at its top: those move into the description."""
-    description, schema = tool.description, {**tool.parameters, "type": "object"}
-    unions = {word: schema.pop(word) for word in ("anyOf", "oneOf", "allOf") if word in schema}
-    if unions:
-        said = msgspec.json.encode(unions).decode()
-        description = f"{description}\n\nThe arguments must also fit this JSON Schema: {said}".lstrip()
+    description, schema = without_unions(tool)
     spec: dict[str, Any] = {"name": name, "inputSchema": {"json": schema}}
     if description.strip():
         spec["description"] = description
     return {"toolSpec": spec}
-
-
-def _check_thinking(budget: int, max_tokens: int, temperature: float | None, tool_choice: str) -> None:
-    if not LEAST_THINKING_BUDGET <= budget < max_tokens:
-        raise ConfigError(
-            f"a thinking budget of {budget} does not fit max_tokens {max_tokens}",
-            hint=f"Give at least {LEAST_THINKING_BUDGET}, and less than max_tokens.",
-        )
-    if temperature not in (None, 1) or tool_choice not in ("auto", "none"):
-        raise ConfigError(
-            "with thinking, this API takes no other temperature than 1 and no tool_choice that forces a call",
-            hint="Leave out temperature and tool_choice, or thinking_budget.",
-        )
-
-
-class _Turn:
-    """What one side says in a row. Results stand before everything else."""
-
-    def __init__(self, role: str, results: list[Block], blocks: list[Block]) -> None:
-        self.role = role
-        self.results = results
-        self.blocks = blocks
-
-    @property
-    def content(self) -> list[Block]:
-        return self.results + self.blocks
 
 
 class _Conversation:
@@ -145,21 +109,21 @@ class _Conversation:
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self._names = Names()
-        self._turns: list[_Turn] = []
+        self._turns: list[Turn] = []
         for message in messages:
             if message.role == "assistant":
-                self._turns.append(_Turn("assistant", [], self._answer(message)))
+                self._turns.append(Turn("assistant", [], self._answer(message)))
             elif message.role == "tool":
-                self._turns.append(_Turn("user", self._results(message), []))
+                self._turns.append(Turn("user", self._results(message), []))
             elif message.role == "user":
-                self._turns.append(_Turn("user", [], self._asked(message)))
+                self._turns.append(Turn("user", [], self._asked(message)))
 
     def encoded(self) -> list[dict[str, Any]]:
         """The messages as the API takes them."""
         for turn in self._turns:
             while turn.blocks and "reasoningContent" in turn.blocks[-1]:
                 turn.blocks.pop()
-        turns = _joined(self._turns)
+        turns = joined(self._turns)
         for turn in turns:
             content = turn.content
             if any("document" in block for block in content) and not any("text" in block for block in content):
@@ -235,20 +199,6 @@ def _reasoning(part: ThinkingPart, kept: dict[str, Any]) -> list[Block]:
     if kept.get("redacted"):
         return [{"reasoningContent": {"redactedContent": kept["redacted"]}}]
     return []
-
-
-def _joined(turns: list[_Turn]) -> list[_Turn]:
-    """The turns that say something, neighbours of one side made one."""
-    joined: list[_Turn] = []
-    for turn in turns:
-        if not turn.content:
-            continue
-        if joined and joined[-1].role == turn.role:
-            joined[-1].results += turn.results
-            joined[-1].blocks += turn.blocks
-        else:
-            joined.append(turn)
-    return joined
 
 
 def _trim_end(blocks: list[Block]) -> None:
