@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 
@@ -19,7 +20,7 @@ from .answers import HELD_WIRE, LAST_CHUNK, bodies, chunked, head, held_halves, 
 from .files import raise_file_limit
 
 
-class Requests(asyncio.Protocol):
+class Requests(asyncio.Protocol, ABC):
     """Reads requests, one after another, and answers each when its body is here."""
 
     def __init__(self) -> None:
@@ -40,9 +41,9 @@ class Requests(asyncio.Protocol):
             del self._seen[:size]
             self.answer(target)
 
+    @abstractmethod
     def answer(self, target: bytes) -> None:
-        """To be said by each kind of server; `target` is the request's first line."""
-        raise NotImplementedError
+        """Answers one request; `target` is its first line."""
 
 
 class Sending(Requests):

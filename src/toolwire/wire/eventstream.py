@@ -15,6 +15,7 @@ import msgspec
 
 from ..errors import IncompleteStream, LimitExceeded, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
+from .framing import Framing
 from .lines import Run, decode_text, is_utf8
 
 _PRELUDE = Struct(">III")
@@ -60,7 +61,7 @@ def begins_event_stream(start: bytes) -> bool:
     return len(start) >= PRELUDE and crc32(start[:8]) == _PRELUDE.unpack_from(start)[2]
 
 
-class EventStreamDecoder:
+class EventStreamDecoder(Framing[Any]):
     """Bytes in, messages out, each as soon as its last byte is there and both its checksums are right.
 
     A body that cannot begin with a message (an error in JSON, a page of a proxy) comes out as one stray frame at its
@@ -70,33 +71,11 @@ class EventStreamDecoder:
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, join_runs: bool = False) -> None:
-        self.position = 0
-        """Bytes taken so far; after an error, where it happened."""
-        self._limits = limits
+        super().__init__(limits)
         self._joins = join_runs
-        self._ended = False
-        self._held = bytearray()  # the message that has not ended yet
-        self._at = 0  # offset of its first byte
         self._needed = PRELUDE  # how long it must get before it is looked at again
         self._is_text = False
         self._head = PRELUDE  # where the payload of the last event began
-
-    def feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
-        """Take the next bytes, cut anywhere, and give the messages they complete."""
-        frames: list[Any] = []
-        if self._ended:
-            return frames
-        body = data if type(data) is bytes else bytes(data)
-        room = self._limits.stream - self.position
-        try:
-            self._take(body[:room], frames)
-            if len(body) > room:
-                raise LimitExceeded("stream", self._limits.stream, position=self._limits.stream)
-        except ToolwireError as error:
-            self._fail(error, frames)
-            raise
-        self.position += len(body)
-        return frames
 
     def close(self) -> list[Any]:
         """The body has ended: nothing, or the text that it was instead of messages."""
@@ -109,12 +88,6 @@ class EventStreamDecoder:
         if self._is_text:
             return [EventStreamFrame(held.decode(errors="replace"), 0, stray=True)]
         raise IncompleteStream(position=self.position)
-
-    def _fail(self, error: ToolwireError, frames: list[Any]) -> None:
-        self._ended = True
-        self._held = bytearray()
-        self.position = error.position
-        error.before = frames
 
     def _take(self, data: bytes, frames: list[Any]) -> None:
         if self._held:

@@ -14,16 +14,15 @@ The promises, for every child of `LineDecoder`:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 
 from ..errors import LimitExceeded, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
-
-Frame = TypeVar("Frame")
+from .framing import Frame, Framing
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -73,38 +72,16 @@ def is_utf8(text: bytes) -> bool:
         return False
 
 
-class LineDecoder(ABC, Generic[Frame]):
+class LineDecoder(Framing[Frame]):
     """Cuts bytes into lines, within the bounds, and lets its child make frames of them."""
 
     _line_ends: bytes
     """The bytes that end a line; a child that takes CR too sees to the LF that may follow it."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.position = 0
-        """Bytes taken so far; after an error, where it happened."""
-        self._limits = limits
-        self._ended = False
+        super().__init__(limits)
         self._mark: bytes | None = b""  # what may begin a byte order mark; None once settled
-        self._held = bytearray()  # the line that has not ended yet
-        self._at = 0  # offset of the first byte of that line
         self._watch = 0  # how long it may get before its bound is looked at again
-
-    def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """Take the next bytes, cut anywhere, and give the frames they complete."""
-        frames: list[Frame] = []
-        if self._ended:
-            return frames
-        body = data if type(data) is bytes else bytes(data)
-        room = self._limits.stream - self.position
-        try:
-            self._take(body[:room], frames)
-            if len(body) > room:
-                raise LimitExceeded("stream", self._limits.stream, position=self._limits.stream)
-        except ToolwireError as error:
-            self._fail(error, frames)
-            raise
-        self.position += len(body)
-        return frames
 
     def close(self) -> list[Frame]:
         """The body has ended: give what it ends. A last line without a line end is a line."""
@@ -180,9 +157,3 @@ class LineDecoder(ABC, Generic[Frame]):
             else:
                 self._watch = self._check(length, head[:HEAD], self._at)
         self._held += piece
-
-    def _fail(self, error: ToolwireError, frames: list[Frame]) -> None:
-        self._ended = True
-        self._held = bytearray()
-        self.position = error.position
-        error.before = frames
