@@ -218,3 +218,13 @@ def test_asking_whether_arguments_are_closed_stays_linear() -> None:
         tracker.delta(0, None, "f", "1,")
     (known,) = tracker._calls
     assert len(known.unread) <= 1
+
+
+@pytest.mark.parametrize("arguments", ['{"x":1}', '{"x":'])
+def test_a_name_after_the_end_of_a_call_begins_another(arguments: str) -> None:
+    tracker = ToolCallTracker()
+    tracker.delta(0, None, "f", arguments)
+    tracker.done(0)
+    begun = tracker.delta(0, None, "g", "")
+    assert begun is not None
+    assert (begun.index, begun.name) == (1, "g")
