@@ -113,6 +113,13 @@ def test_known_names_of_a_referenced_object() -> None:
     assert nested.problem({"a": {"name": "x", "y": 1}}) == "a.y: not a known argument; known are name, zip"
 
 
+def test_a_member_without_a_name_is_explained_too() -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    check = ArgumentCheck("t", {"type": "object", "additionalProperties": inner})
+    for arguments in ({"": {"a": "x"}}, {"b": {"": {}, "a": "x"}}, {"": 3}, {"": {"": 1, "a": []}}):
+        assert "integer" in (found := check.problem(arguments) or "") or "object" in found
+
+
 def test_at_most_five_problems() -> None:
     numbers = check({"a": {"items": {"type": "integer"}}})
     assert (numbers.problem({"a": ["x"] * 5}) or "").count(";") == 4

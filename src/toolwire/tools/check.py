@@ -71,8 +71,11 @@ class ArgumentCheck:
         for error in errors:
             path = error.instance_path
             value: Any = arguments
-            for key in path:
-                value = value[key]
+            try:
+                for key in path:
+                    value = value[key]
+            except (KeyError, IndexError, TypeError):  # the validator leaves members without a name out of a path
+                value = error.instance
             yield from self._sentences(error, path, value, arguments)
 
     def _sentences(
