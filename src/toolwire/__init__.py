@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .stream.segments import EventType as EventType
     from .stream.segments import SegmentEvent as SegmentEvent
     from .stream.segments import SegmentType as SegmentType
+    from .stream.text import TextStream as TextStream
     from .tools.definition import Risk as Risk
     from .tools.definition import ToolDefinition as ToolDefinition
     from .tools.function import tool as tool
@@ -44,6 +45,7 @@ _HOMES = {
     "SegmentType": "stream.segments",
     "StopReason": "chunks",
     "Stream": "stream.pipeline",
+    "TextStream": "stream.text",
     "TokenUsage": "chunks",
     "ToolCallDelta": "chunks",
     "ToolDefinition": "tools.definition",
@@ -66,6 +68,7 @@ __all__ = [
     "SegmentType",
     "StopReason",
     "Stream",
+    "TextStream",
     "TokenUsage",
     "ToolCallDelta",
     "ToolDefinition",

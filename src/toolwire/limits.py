@@ -42,6 +42,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Values of one call's arguments that are shown live. Display alone: no screen can show more, and each costs some
     hundred bytes, so that a hostile list of numbers would otherwise grow a hundredfold."""
 
+    held: int = 64 * KIB
+    """Characters of an answer's text that are held back while it is open whether a call begins there: an opening tag
+    with its attributes, a header. What is longer is text."""
+
     chunk_depth: int = 600
     """Nesting of one chunk of a stream. Real ones stay under 12; the parser gives up at what is left of some 1,000."""
 

@@ -35,6 +35,13 @@ class ThinkingPart(msgspec.Struct, tag="thinking", tag_field="type", omit_defaul
     provider_data: dict[str, Any] | None = None
 
 
+class Written(msgspec.Struct, frozen=True):
+    """A call as it stood in the model's text, and the text format that it was read in."""
+
+    format: str
+    text: str
+
+
 class ToolCallPart(msgspec.Struct, tag="tool_call", tag_field="type", omit_defaults=True):
     """A call as the model made it. `raw_arguments` is its own text, sent back as it was where the wire takes text."""
 
@@ -43,6 +50,8 @@ class ToolCallPart(msgspec.Struct, tag="tool_call", tag_field="type", omit_defau
     arguments: dict[str, Any] = {}
     raw_arguments: str | None = None
     provider_data: dict[str, Any] | None = None
+    written: Written | None = None
+    """Where the model wrote the call into its text: that text, for models that are told the same format."""
 
 
 class MediaPart(msgspec.Struct, tag="media", tag_field="type", omit_defaults=True):

@@ -75,11 +75,29 @@ def test_no_invocation_before_the_end_of_the_stream() -> None:
 
 def test_start_waits_for_the_whole_name() -> None:
     handler = ApiToolCallStreamingResponseHandler()
-    assert handler.feed(piece(call_id="c1", name="write_")) == []
+    assert handler.feed(piece(call_id="c1", name="read_")) == []
     assert handler.feed(piece(name="file")) == []
     (start, content) = handler.feed(piece("{"))
-    assert (start.tool_name, start.segment_type) == ("write_file", SegmentType.WRITE_FILE)
+    assert (start.tool_name, start.segment_type) == ("read_file", SegmentType.TOOL_CALL)
     assert content.delta == "{"
+
+
+def test_start_waits_for_the_head_of_a_tool_with_a_form() -> None:
+    handler = ApiToolCallStreamingResponseHandler()
+    assert handler.feed(piece(call_id="c1", name="write_")) == []
+    assert handler.feed(piece('{"path": "a.', name="file")) == []
+    start, content = handler.feed(piece('txt", "con'))
+    assert (start.tool_name, start.segment_type) == ("write_file", SegmentType.WRITE_FILE)
+    assert start.metadata == {"path": "a.txt"}
+    assert content.delta == '{"path": "a.txt", "con'
+
+
+@pytest.mark.parametrize("arguments", ["null", "[1]", '"a.txt"', "7", "{}", "{", ""])
+def test_a_call_without_the_head_of_its_form_starts_all_the_same(arguments: str) -> None:
+    handler = ApiToolCallStreamingResponseHandler()
+    events = feed(handler, [piece(arguments, call_id="c1", name="write_file"), piece(done=True), END])
+    assert [event.segment_type for event in events if event.type is EventType.START] == [SegmentType.WRITE_FILE]
+    assert "".join(event.delta for event in events) == arguments
 
 
 def test_arguments_that_come_before_the_name_follow_start() -> None:

@@ -1,27 +1,22 @@
 """The streaming response handlers: `ChunkResponse` in, `SegmentEvent` out, invocations at the end.
 
-Each answer is cut into segments. Text, reasoning and images follow one another within a choice; a call is a segment
-of its own that stays open, beside the others, until it ends. Ids are deterministic (law 1): a call has its provider's
-id where that is unique in the answer, everything else a number.
+Four of them, for the ways in which an answer can hold calls: as structured data, in its text, both, or not at all.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from ..chunks import ChunkResponse, Citation, PartEnd, ServerToolDelta, StopReason, TokenUsage, ToolCallDelta
-from ..errors import IncompleteStream, LimitExceeded, ToolwireError
+from ..chunks import ChunkResponse, StopReason
+from ..embedded.scanner import Piece, PieceKind, TextReader
+from ..errors import LimitExceeded, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
-from .arguments import ArgumentReader
-from .collected import CallSegment, Segment
+from .answering import AnswerHandler
+from .calling import CallHandler
+from .collected import CallSegment
 from .invocation import ToolInvocation, ToolInvocationAdapter, stop_problem
-from .segments import TOOL_SEGMENTS, EventType, SegmentEvent, SegmentType
-
-_START, _CONTENT, _END = EventType.START, EventType.CONTENT, EventType.END
-_TEXT, _REASONING, _MEDIA = SegmentType.TEXT, SegmentType.REASONING, SegmentType.MEDIA
-_PARTS = {"text": _TEXT, "reasoning": _REASONING, "opaque": SegmentType.SERVER_TOOL}
+from .segments import SegmentEvent, SegmentType
 
 
 class StreamingResponseHandler(Protocol):
@@ -43,421 +38,11 @@ class StreamingResponseHandler(Protocol):
         """Back to the start, for the next answer."""
 
 
-class _AnswerHandler(ABC):
-    """What all handlers share: text, reasoning and media into segments, ids, the end of the stream.
-
-    `feed` and `finalize` are the handlers' interface and keep the events; `feed_into` and `finalize_into` do the
-    work for callers who hand the events on at once.
-    """
-
-    def __init__(
-        self,
-        *,
-        limits: Limits = DEFAULT_LIMITS,
-        segment_id_prefix: str = "",
-        on_segment_event: Callable[[SegmentEvent], None] | None = None,
-    ) -> None:
-        self._limits = limits
-        self._prefix = segment_id_prefix
-        self._on_event = on_segment_event
-        self.reset()
-
-    def reset(self) -> None:
-        """Back to the start, for the next answer."""
-        self.segments: list[Segment] = []
-        self.provider_data: list[dict[str, Any]] = []
-        self.stop_reason: StopReason | None = None
-        self.raw_stop_reason: str | None = None
-        self.usage: TokenUsage | None = None
-        self.error: ToolwireError | None = None
-        self.complete = False
-        self._open: dict[int, Segment] = {}
-        self._audio: dict[int, Segment] = {}
-        self._server_tools: dict[str, Segment] = {}
-        self._late_citations: list[Citation] = []
-        self._cited = 0
-        self._used_ids: set[str] = set()
-        self._numbered = 0
-        self._events: list[SegmentEvent] = []
-
-    def get_all_events(self) -> list[SegmentEvent]:
-        """Every event so far."""
-        return list(self._events)
-
-    def get_all_invocations(self) -> list[ToolInvocation]:
-        """The calls that may be put before the gate, in the model's order: none before the stream's proper end."""
-        return []
-
-    @property
-    def calls(self) -> list[CallSegment]:
-        """Every call that was begun, in the model's order: by choice, then by canonical index."""
-        return []
-
-    def feed(self, chunk: ChunkResponse) -> list[SegmentEvent]:
-        """The events that one chunk leads to. After the end of the stream there are no more."""
-        events: list[SegmentEvent] = []
-        try:
-            self.feed_into((chunk,), events)
-        finally:
-            self._record(events)
-        return events
-
-    def finalize(self, error: ToolwireError | None = None) -> list[SegmentEvent]:
-        """The end of input. If the stream had not ended properly: closes what is open, then ERROR."""
-        events: list[SegmentEvent] = []
-        self.finalize_into(error, events)
-        self._record(events)
-        return events
-
-    def feed_into(self, chunks: Iterable[ChunkResponse], events: list[SegmentEvent]) -> None:
-        """As `feed` for each chunk, appending to `events`.
-
-        More text for the segment that is open, which nearly every chunk is, is taken here; `_content` does the rest.
-        """
-        open_now, append = self._open, events.append
-        for chunk in chunks:
-            if self.complete or self.error is not None:
-                return
-            text = chunk.reasoning
-            if text:
-                segment = open_now.get(chunk.choice)
-                if segment is not None and segment.segment_type is _REASONING:
-                    segment.pieces.append(text)
-                    append(SegmentEvent(_CONTENT, segment.segment_id, text))
-                else:
-                    self._content(_REASONING, chunk.choice, text, events)
-            text = chunk.content
-            if text:
-                segment = open_now.get(chunk.choice)
-                if segment is not None and segment.segment_type is _TEXT and segment.metadata is None:
-                    segment.pieces.append(text)
-                    append(SegmentEvent(_CONTENT, segment.segment_id, text))
-                else:
-                    self._content(_TEXT, chunk.choice, text, events)
-            if chunk.refusal:
-                self._content(_TEXT, chunk.choice, chunk.refusal, events, refusal=True)
-            if chunk.audio is not None or chunk.image_urls or chunk.audio_urls or chunk.video_urls:
-                self._media(chunk, events)
-            if chunk.citations:
-                self._cite(chunk)
-            if chunk.part_end is not None:
-                self._end_part(chunk.part_end, chunk.choice, events)
-            if chunk.server_tools:
-                for server_delta in chunk.server_tools:
-                    self._server_tool(server_delta, chunk.choice, events)
-            if chunk.tool_calls:
-                if chunk.is_complete:
-                    self.stop_reason = chunk.stop_reason
-                self._calls_in(chunk, events)
-            if chunk.provider_data and chunk.choice == 0:
-                self.provider_data += chunk.provider_data
-                if len(self.provider_data) > self._limits.blocks:
-                    raise LimitExceeded("the number of opaque blocks in one answer", self._limits.blocks)
-            if chunk.usage is not None:
-                self.usage = chunk.usage
-            if chunk.is_complete:
-                self._complete(chunk, events)
-
-    def finalize_into(self, error: ToolwireError | None, events: list[SegmentEvent]) -> None:
-        """As `finalize`, appending to `events`."""
-        if self.complete or self.error is not None:
-            return
-        self.error = error = error or IncompleteStream()
-        self._close_segments(events, {"incomplete": True})
-        metadata = self._last_word(self._settle(None, events))
-        events.append(SegmentEvent(EventType.ERROR, metadata=metadata, usage=self.usage, error=error.info()))
-
-    def _complete(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
-        self.complete = True
-        self.stop_reason = chunk.stop_reason or StopReason.STOP
-        self.raw_stop_reason = chunk.raw_stop_reason
-        self._close_segments(events, None)
-        metadata = self._last_word(self._settle(self.stop_reason, events))
-        events.append(SegmentEvent(EventType.DONE, metadata=metadata, stop_reason=self.stop_reason, usage=self.usage))
-
-    def _last_word(self, metadata: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The metadata of the last event, with the citations that no open text took."""
-        if self._late_citations:
-            return {**(metadata or {}), "citations": self._late_citations}
-        return metadata
-
-    @abstractmethod
-    def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
-        """Takes the pieces of calls that a chunk holds."""
-
-    @abstractmethod
-    def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
-        """The stream has ended (None: not properly): settles the calls, and gives the metadata of the last event."""
-
-    def _record(self, events: list[SegmentEvent]) -> None:
-        self._events += events
-        if self._on_event is not None:
-            for event in events:
-                self._on_event(event)
-
-    def _content(
-        self, kind: SegmentType, choice: int, text: str, events: list[SegmentEvent], *, refusal: bool = False
-    ) -> None:
-        segment = self._open.get(choice)
-        if segment is None or segment.segment_type is not kind or (segment.metadata is not None) is not refusal:
-            self._close_open(choice, events)
-            segment = self._begin(kind, choice, {"refusal": True} if refusal else None, events)
-            self._open[choice] = segment
-        segment.pieces.append(text)
-        events.append(SegmentEvent(_CONTENT, segment.segment_id, text))
-
-    def _media(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
-        for kind, urls in (
-            ("image", chunk.image_urls),
-            ("audio", chunk.audio_urls),
-            ("video", chunk.video_urls),
-        ):
-            for url in urls:
-                self._close_open(chunk.choice, events)
-                segment = self._begin(_MEDIA, chunk.choice, {"media": kind}, events)
-                segment.pieces.append(url)
-                events.append(SegmentEvent(_CONTENT, segment.segment_id, url))
-                self._end(segment, events)
-        if chunk.audio is not None:
-            if chunk.audio.transcript:
-                self._content(_TEXT, chunk.choice, chunk.audio.transcript, events)
-            if chunk.audio.data:
-                audio = self._audio.get(chunk.choice)
-                if audio is None:
-                    audio = self._begin(_MEDIA, chunk.choice, {"media": "audio/base64"}, events)
-                    self._audio[chunk.choice] = audio
-                audio.pieces.append(chunk.audio.data)
-                events.append(SegmentEvent(_CONTENT, audio.segment_id, chunk.audio.data))
-
-    def _cite(self, chunk: ChunkResponse) -> None:
-        """Citations go to the text they stand in; those that come after it, to the end of the stream."""
-        segment = self._open.get(chunk.choice)
-        cited = self._late_citations
-        if segment is not None and segment.segment_type is _TEXT:
-            if segment.citations is None:
-                segment.citations = []
-            cited = segment.citations
-        cited += chunk.citations
-        self._cited += len(chunk.citations)
-        if self._cited > self._limits.blocks:
-            raise LimitExceeded("the number of citations in one answer", self._limits.blocks)
-
-    def _end_part(self, mark: PartEnd, choice: int, events: list[SegmentEvent]) -> None:
-        segment = self._open.get(choice)
-        if mark.kind == "media":
-            last = self.segments[-1] if self.segments else None
-            if last is not None and last.segment_type is _MEDIA:
-                last.provider_data = mark.provider_data
-        elif segment is not None and segment.segment_type is _PARTS[mark.kind]:
-            segment.provider_data = mark.provider_data
-            self._close_open(choice, events)
-        elif mark.provider_data is not None:
-            self._close_open(choice, events)
-            hidden = Segment(_PARTS[mark.kind], choice)
-            hidden.provider_data = mark.provider_data
-            hidden.closed = True
-            self._keep(hidden)
-
-    def _server_tool(self, delta: ServerToolDelta, choice: int, events: list[SegmentEvent]) -> None:
-        segment = self._server_tools.get(delta.key)
-        if segment is None:
-            self._close_open(choice, events)
-            segment = Segment(SegmentType.SERVER_TOOL, choice, {"result": True} if delta.is_result else None)
-            segment.tool_name = delta.name
-            self._start(segment, events, "" if delta.is_result else delta.call_id, delta.name)
-            self._server_tools[delta.key] = segment
-        elif segment.closed:
-            return
-        if delta.text:
-            events.append(SegmentEvent(_CONTENT, segment.segment_id, delta.text))
-        if delta.done:
-            segment.provider_data = delta.provider_data
-            self._end(segment, events)
-
-    def _begin(
-        self, kind: SegmentType, choice: int, metadata: dict[str, Any] | None, events: list[SegmentEvent]
-    ) -> Segment:
-        segment = Segment(kind, choice, metadata)
-        self._start(segment, events)
-        return segment
-
-    def _start(self, segment: Segment, events: list[SegmentEvent], wanted: str = "", tool: str | None = None) -> None:
-        self._keep(segment)
-        segment.segment_id = self._unused_id(wanted)
-        metadata = segment.metadata
-        if segment.choice:
-            metadata = {**(metadata or {}), "choice": segment.choice}
-        events.append(
-            SegmentEvent(
-                _START, segment.segment_id, segment_type=segment.segment_type, tool_name=tool, metadata=metadata
-            )
-        )
-
-    def _keep(self, segment: Segment) -> None:
-        # Calls have a bound of their own, and must be ended even where this one is used up.
-        if len(self.segments) >= self._limits.segments and not isinstance(segment, CallSegment):
-            raise LimitExceeded("the number of segments in one answer", self._limits.segments)
-        self.segments.append(segment)
-
-    def _end(self, segment: Segment, events: list[SegmentEvent], metadata: dict[str, Any] | None = None) -> None:
-        segment.closed = True
-        if segment.citations is not None:
-            metadata = {**(metadata or {}), "citations": segment.citations}
-        events.append(SegmentEvent(_END, segment.segment_id, segment_type=segment.segment_type, metadata=metadata))
-
-    def _close_open(self, choice: int, events: list[SegmentEvent]) -> None:
-        segment = self._open.pop(choice, None)
-        if segment is not None:
-            self._end(segment, events)
-
-    def _close_segments(self, events: list[SegmentEvent], metadata: dict[str, Any] | None) -> None:
-        unfinished = [segment for segment in self._server_tools.values() if not segment.closed]
-        for segment in (*self._open.values(), *self._audio.values(), *unfinished):
-            self._end(segment, events, metadata)
-        self._open.clear()
-        self._audio.clear()
-
-    def _unused_id(self, wanted: str) -> str:
-        while not wanted or wanted in self._used_ids:
-            wanted = f"{self._prefix}s{self._numbered}"
-            self._numbered += 1
-        self._used_ids.add(wanted)
-        return wanted
+class ApiToolCallStreamingResponseHandler(CallHandler):
+    """For answers whose calls come as structured data (`api_tool_call`). Calls in their text are text."""
 
 
-class ApiToolCallStreamingResponseHandler(_AnswerHandler):
-    """For answers whose calls come as structured data (`api_tool_call`).
-
-    `tool_names` maps names as the provider knows them to the tools' own, where its rule made them differ.
-    """
-
-    def __init__(
-        self,
-        adapter: ToolInvocationAdapter | None = None,
-        *,
-        limits: Limits = DEFAULT_LIMITS,
-        segment_id_prefix: str = "",
-        live_arguments: bool = False,
-        tool_names: Mapping[str, str] | None = None,
-        on_segment_event: Callable[[SegmentEvent], None] | None = None,
-    ) -> None:
-        self._tool_names = tool_names or {}
-        self._adapter = adapter if adapter is not None else ToolInvocationAdapter(limits=limits)
-        self._live = live_arguments
-        super().__init__(limits=limits, segment_id_prefix=segment_id_prefix, on_segment_event=on_segment_event)
-
-    def reset(self) -> None:
-        """Back to the start, for the next answer."""
-        super().reset()
-        self._adapter.reset()
-        self._calls: dict[int | tuple[int, int], CallSegment] = {}
-        self._invocations: list[ToolInvocation] = []
-
-    @property
-    def calls(self) -> list[CallSegment]:
-        """Every call that was begun, in the model's order: by choice, then by canonical index."""
-        return sorted(self._calls.values(), key=lambda call: (call.choice, call.index))
-
-    def get_all_invocations(self) -> list[ToolInvocation]:
-        """The calls that may be put before the gate, in the model's order: none before the stream's proper end."""
-        return list(self._invocations)
-
-    def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
-        for delta in chunk.tool_calls:
-            key = (chunk.choice, delta.index) if chunk.choice else delta.index
-            call = self._calls.get(key)
-            if call is None:
-                call = self._calls[key] = CallSegment(chunk.choice, delta.index)
-            elif call.closed:
-                continue
-            elif (
-                call.reader is None
-                and delta.name is None
-                and delta.call_id is None
-                and not delta.done
-                and delta.provider_data is None
-                and call.segment_id
-            ):
-                # Nearly every delta: `_take` does the same, slower.
-                text = delta.arguments_delta
-                call.pieces.append(text)
-                events.append(SegmentEvent(_CONTENT, call.segment_id, text))
-                continue
-            self._take(call, delta, events)
-
-    def _take(self, call: CallSegment, delta: ToolCallDelta, events: list[SegmentEvent]) -> None:
-        arrived = call.arrived
-        if delta.call_id:
-            arrived.call_id = delta.call_id
-        if delta.name:
-            arrived.name += delta.name
-        if delta.provider_data:
-            call.provider_data = {**(call.provider_data or {}), **delta.provider_data}
-        text = delta.arguments_delta
-        if text:
-            call.pieces.append(text)
-            if call.segment_id:
-                self._argument_text(call, text, events)
-            elif arrived.name:
-                self._start_call(call, events)
-        if delta.done:
-            self._end_call(call, events, ended=True)
-
-    def _start_call(self, call: CallSegment, events: list[SegmentEvent]) -> None:
-        arrived = call.arrived
-        arrived.name = self._tool_names.get(arrived.name, arrived.name)
-        self._close_open(call.choice, events)
-        call.segment_type = TOOL_SEGMENTS.get(arrived.name, SegmentType.TOOL_CALL)
-        if self._live:
-            call.reader = ArgumentReader(self._limits)
-        self._start(call, events, arrived.call_id, arrived.name)
-        arrived.segment_id = call.segment_id
-        if call.pieces:
-            self._argument_text(call, call.text, events)
-
-    def _argument_text(self, call: CallSegment, text: str, events: list[SegmentEvent]) -> None:
-        fields = call.reader.feed(text) if call.reader is not None else None
-        events.append(SegmentEvent(_CONTENT, call.segment_id, text, fields=fields))
-
-    def _end_call(self, call: CallSegment, events: list[SegmentEvent], *, ended: bool) -> None:
-        if not call.segment_id:
-            self._start_call(call, events)
-        arrived = call.arrived
-        arrived.raw = call.text
-        arrived.ended = ended
-        if not ended:
-            # `admit` knows why: the stream broke, or this is an alternative.
-            self._adapter.admit(arrived, self.stop_reason)
-        elif self.stop_reason is not None:
-            arrived.problem = stop_problem(self.stop_reason)
-        self._adapter.read(arrived)
-        self._end(
-            call,
-            events,
-            {"problem": arrived.problem} if arrived.problem else {"arguments": arrived.arguments},
-        )
-
-    def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
-        """Ends the calls that are still open and admits those that may run.
-
-        The result names the calls that had ended well and still may not run.
-        """
-        if not self._calls:
-            return None
-        late: dict[str, str] = {}
-        for call in self.calls:
-            if not call.closed:
-                self._end_call(call, events, ended=False)
-            told = call.arrived.problem
-            invocation = self._adapter.admit(call.arrived, stop_reason)
-            if invocation is not None:
-                self._invocations.append(invocation)
-            elif not told:
-                late[call.segment_id] = call.arrived.problem
-        return {"problems": late} if late else None
-
-
-class PassThroughStreamingResponseHandler(_AnswerHandler):
+class PassThroughStreamingResponseHandler(AnswerHandler):
     """For answers without tools: calls that come all the same are counted and never run."""
 
     def reset(self) -> None:
@@ -470,3 +55,150 @@ class PassThroughStreamingResponseHandler(_AnswerHandler):
 
     def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
         return {"ignored_calls": len(self._ignored)} if self._ignored else None
+
+
+class ParsingStreamingResponseHandler(CallHandler):
+    """For answers whose calls stand in their text, in the format that `reader` reads.
+
+    Only the text of the first choice is read so: never reasoning, refusals or alternatives. Native calls are no
+    concern of this handler: they are counted and never run.
+    """
+
+    _parses = True
+
+    def __init__(
+        self,
+        reader: Callable[[], TextReader],
+        format_: str,
+        adapter: ToolInvocationAdapter | None = None,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        segment_id_prefix: str = "",
+        live_arguments: bool = False,
+        tool_names: Mapping[str, str] | None = None,
+        on_segment_event: Callable[[SegmentEvent], None] | None = None,
+    ) -> None:
+        self._make_reader = reader
+        self._format = format_
+        super().__init__(
+            adapter,
+            limits=limits,
+            segment_id_prefix=segment_id_prefix,
+            live_arguments=live_arguments,
+            tool_names=tool_names,
+            on_segment_event=on_segment_event,
+        )
+
+    def reset(self) -> None:
+        """Back to the start, for the next answer."""
+        super().reset()
+        self._reader = self._make_reader()
+        self._text_calls: list[CallSegment] = []
+        self._ignored: set[tuple[int, int]] = set()
+        self._cut_short = False
+        """A bound was reached while pieces were taken: those after it are missing."""
+
+    @property
+    def calls(self) -> list[CallSegment]:
+        """Every call that was begun, in the model's order."""
+        return self._text_calls
+
+    def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
+        self._ignored.update((chunk.choice, delta.index) for delta in chunk.tool_calls)
+
+    def _read_text(self, text: str, events: list[SegmentEvent]) -> None:
+        if self._reader.passes(text):
+            self._content(SegmentType.TEXT, 0, text, events)
+            return
+        pieces: list[Piece] = []
+        try:
+            self._reader.feed(text, pieces)
+        finally:
+            self._take_pieces(pieces, events)
+
+    def _close_segments(self, events: list[SegmentEvent], metadata: dict[str, Any] | None) -> None:
+        """No more text comes: what the reader held back, then as always."""
+        pieces: list[Piece] = []
+        if not self._cut_short:
+            self._reader.close(pieces)
+        try:
+            self._take_pieces(pieces, events)
+        except LimitExceeded:
+            if self.error is None:  # else it ends with the error that there is
+                raise
+        super()._close_segments(events, metadata)
+
+    def _take_pieces(self, pieces: list[Piece], events: list[SegmentEvent]) -> None:
+        self._cut_short = True
+        for piece in pieces:
+            if piece.kind is PieceKind.TEXT:
+                self._content(SegmentType.TEXT, 0, piece.text, events)
+            elif piece.kind is PieceKind.MARKUP:
+                self._content(SegmentType.MARKUP, 0, piece.text, events)
+            else:
+                self._take_call(piece, events)
+        self._cut_short = False
+
+    def _take_call(self, piece: Piece, events: list[SegmentEvent]) -> None:
+        if piece.name:
+            call = CallSegment(0, len(self._text_calls), self._format)
+            call.arrived.name = piece.name
+            call.metadata = {"position": piece.position}
+            self._text_calls.append(call)
+        else:
+            call = self._text_calls[-1]
+        call.pieces.append(piece.text)
+        call.arguments.append(piece.arguments)
+        if piece.text or piece.arguments:
+            self._more(call, piece.text, piece.arguments, events)
+        if piece.done:
+            call.arrived.problem = piece.problem and (self._why_cut() or piece.problem)
+            self._end_call(call, events, ended=True)
+
+    def _why_cut(self) -> str:
+        """Why the text has ended where it did; empty while it goes on, or where the model meant it to end."""
+        if self.error is not None:
+            return "the stream broke off before its end"
+        return "" if self.stop_reason is None else stop_problem(self.stop_reason)
+
+    def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
+        metadata = super()._settle(stop_reason, events) or {}
+        if self._ignored:
+            metadata["ignored_calls"] = len(self._ignored)
+        if self._reader.unknown:
+            metadata["unknown_tools"] = list(self._reader.unknown)
+        return metadata or None
+
+
+class HybridStreamingResponseHandler(ParsingStreamingResponseHandler):
+    """For answers that may hold calls both ways, as structured data and in text.
+
+    Calls come in the order in which they began. One that arrives both ways counts once: that which came as data runs.
+    """
+
+    @property
+    def calls(self) -> list[CallSegment]:
+        """Every call that was begun: those of the first choice in the order in which they began, native ones among
+        themselves by canonical index; then the alternatives'.
+        """
+        native = self._native_calls()
+        places = {id(segment): place for place, segment in enumerate(self.segments)}
+        first = [call for call in native if call.choice == 0]
+        taken = sorted(places[id(call)] for call in first if call.segment_id)
+        started = [*zip(taken, first, strict=False), *((places.get(id(call), 0), call) for call in self._text_calls)]
+        ordered = [call for _, call in sorted(started, key=lambda placed: placed[0])]
+        return ordered + first[len(taken) :] + [call for call in native if call.choice]
+
+    def _calls_in(self, chunk: ChunkResponse, events: list[SegmentEvent]) -> None:
+        CallHandler._calls_in(self, chunk, events)
+
+    def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
+        """As always, after marking calls in text that came as data too: each native call stands for one at most."""
+        native = [call.arrived for call in self._calls.values() if call.choice == 0 and call.closed]
+        for written in (call.arrived for call in self._text_calls):
+            for arrived in native:
+                if written.arguments is not None and written.is_same_call(arrived):
+                    written.repeats = arrived.segment_id
+                    native.remove(arrived)
+                    break
+        return super()._settle(stop_reason, events)

@@ -8,6 +8,7 @@ for the person and the model.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from ..chunks import RUNNABLE_STOPS, StopReason
 from ..limits import DEFAULT_LIMITS, Limits
 from ..providers.strict_schema import without_added_nulls
-from .strict_json import NotStrict, parse_arguments
+from ..strict_json import NotStrict, parse_arguments
 
 if TYPE_CHECKING:
     from ..tools.registry import ToolRegistry
@@ -35,7 +36,7 @@ class ToolInvocation(msgspec.Struct, frozen=True):
 class ArrivedCall:
     """A call as it arrived, for `admit`: what the handler knows when the stream has ended."""
 
-    __slots__ = ("arguments", "call_id", "choice", "ended", "name", "problem", "raw", "segment_id")
+    __slots__ = ("arguments", "call_id", "choice", "ended", "name", "problem", "raw", "repeats", "segment_id")
 
     def __init__(self, choice: int) -> None:
         self.choice = choice
@@ -46,6 +47,12 @@ class ArrivedCall:
         self.ended = False
         self.arguments: dict[str, Any] | None = None
         self.problem = ""
+        self.repeats = ""
+        """The segment id of the call that this one says once more, in another way."""
+
+    def is_same_call(self, other: ArrivedCall) -> bool:
+        """Whether both call the same tool with the same arguments."""
+        return self.name == other.name and _exact(self.arguments) == _exact(other.arguments)
 
 
 class ToolInvocationAdapter:
@@ -124,11 +131,13 @@ class ToolInvocationAdapter:
             call.problem = call.problem or stop_problem(stop_reason)
         elif not call.ended or call.arguments is None:
             call.problem = call.problem or "the call was not finished"
+        elif call.repeats:
+            call.problem = f"it repeats the call {call.repeats}, which runs once"
         if call.problem or call.arguments is None:
             return None
         first = self._admitted.get(call.call_id) if call.call_id else None
         if first is not None:
-            same = first.tool_name == call.name and first.arguments == call.arguments
+            same = first.tool_name == call.name and _exact(first.arguments) == _exact(call.arguments)
             call.problem = (
                 f"it repeats the call {call.call_id}, which runs once"
                 if same
@@ -139,6 +148,11 @@ class ToolInvocationAdapter:
         if call.call_id:
             self._admitted[call.call_id] = invocation
         return invocation
+
+
+def _exact(arguments: dict[str, Any] | None) -> str:
+    """Arguments for comparing: true is not 1, and the order of names is nothing."""
+    return json.dumps(arguments, sort_keys=True)
 
 
 def stop_problem(reason: StopReason) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..embedded.choosing import NATIVE, StreamParser, as_parser
 from ..errors import IncompleteStream, ProtocolError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..providers.wires import wire_format
@@ -28,8 +29,9 @@ class Stream(AnswerStream):
     `tools` None: calls are shown and read, names and schemas not checked. With tools, only calls that they accept
     become `invocations`; with an empty list the answer passes through as text. `strict` belongs to a request that was
     made with `strict=True`: an argument that is null only because strict mode has no other way to leave it out is left
-    out again. `on_error` gets an error of the answer before anyone else does, to take out of it what nobody may see: a
-    key that the provider repeats (`toolwire.refusals.hide_secrets`).
+    out again. `stream_parser` says where calls are looked for (see `as_parser`): as structured data alone, unless a
+    text format is named. `on_error` gets an error of the answer before anyone else does, to take out of it what nobody
+    may see: a key that the provider repeats (`toolwire.refusals.hide_secrets`).
     """
 
     def __init__(
@@ -42,9 +44,11 @@ class Stream(AnswerStream):
         segment_id_prefix: str = "",
         live_arguments: bool = False,
         strict: bool = False,
+        stream_parser: str | StreamParser = NATIVE,
         on_error: Callable[[ToolwireError], None] | None = None,
     ) -> None:
-        super().__init__(tools, limits, turn, segment_id_prefix, live_arguments, strict)
+        parser = as_parser(stream_parser)
+        super().__init__(tools, limits, turn, segment_id_prefix, live_arguments, strict, parser)
         format_ = wire_format(wire)
         self.wire = wire
         self._framer = format_.framer(limits)

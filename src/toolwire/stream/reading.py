@@ -6,11 +6,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..chunks import StopReason, TokenUsage
+from ..embedded.choosing import NATIVE, StreamParser
+from ..embedded.scanner import TextReader
 from ..errors import ToolwireError
 from ..limits import Limits
 from ..messages import Message
 from .answer import answer_message
-from .handlers import ApiToolCallStreamingResponseHandler, PassThroughStreamingResponseHandler
+from .calling import CallHandler
+from .handlers import (
+    ApiToolCallStreamingResponseHandler,
+    HybridStreamingResponseHandler,
+    ParsingStreamingResponseHandler,
+    PassThroughStreamingResponseHandler,
+)
 from .invocation import ToolInvocation, ToolInvocationAdapter
 from .segments import SegmentEvent, SegmentType
 
@@ -26,7 +34,7 @@ class AnswerStream:
     """
 
     _decoder: Decoder
-    _handler: ApiToolCallStreamingResponseHandler | PassThroughStreamingResponseHandler
+    _handler: CallHandler | PassThroughStreamingResponseHandler
 
     def __init__(
         self,
@@ -36,6 +44,7 @@ class AnswerStream:
         segment_id_prefix: str,
         live_arguments: bool,
         strict: bool,
+        parser: StreamParser = NATIVE,
     ) -> None:
         self._tools = _registry(tools)
         self._limits = limits
@@ -43,21 +52,30 @@ class AnswerStream:
         self._prefix = segment_id_prefix
         self._live = live_arguments
         self._strict = strict
+        self._parser = parser
 
     def _begin(self, decoder: Decoder, names: NameRule) -> None:
         """At the start, and before anything was fed: how the answer is read, and how its wire spells tool names."""
         self._decoder = decoder
-        tools, limits = self._tools, self._limits
+        tools, limits, format_ = self._tools, self._limits, self._parser.format
         if tools is not None and not len(tools):
             self._handler = PassThroughStreamingResponseHandler(limits=limits, segment_id_prefix=self._prefix)
-        else:
-            self._handler = ApiToolCallStreamingResponseHandler(
-                ToolInvocationAdapter(tools, limits=limits, turn=self._turn, strict=self._strict),
-                limits=limits,
-                segment_id_prefix=self._prefix,
-                live_arguments=self._live,
-                tool_names=None if tools is None else names.known_names(tools.names),
-            )
+            return
+        adapter = ToolInvocationAdapter(tools, limits=limits, turn=self._turn, strict=self._strict)
+        options: dict[str, Any] = {
+            "limits": limits,
+            "segment_id_prefix": self._prefix,
+            "live_arguments": self._live,
+            "tool_names": None if tools is None else names.known_names(tools.names),
+        }
+        if format_ is None:
+            self._handler = ApiToolCallStreamingResponseHandler(adapter, **options)
+            return
+        read = format_.read
+        kind = HybridStreamingResponseHandler if self._parser.native else ParsingStreamingResponseHandler
+        self._handler = kind(
+            lambda: TextReader(lambda scanner: read(scanner, tools), limits), format_.name, adapter, **options
+        )
 
     def fail(self, error: ToolwireError) -> list[SegmentEvent]:
         """The transport broke: what is open ends as incomplete, unless the answer was complete already."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..embedded.choosing import NATIVE, StreamParser, as_parser
 from ..errors import ConfigError, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..providers.converters import SdkDecoder, sdk_wire
@@ -34,8 +35,10 @@ class SdkStream(AnswerStream):
         segment_id_prefix: str = "",
         live_arguments: bool = False,
         strict: bool = False,
+        stream_parser: str | StreamParser = NATIVE,
     ) -> None:
-        super().__init__(tools, limits, turn, segment_id_prefix, live_arguments, strict)
+        parser = as_parser(stream_parser)
+        super().__init__(tools, limits, turn, segment_id_prefix, live_arguments, strict, parser)
         self.wire = wire
         self._is_taken = False
         self._begin(SdkDecoder(wire, limits), wire_format(wire or "openai-chat").names)

@@ -14,6 +14,7 @@ import msgspec
 
 from ..chunks import StopReason, TokenUsage
 from ..errors import ErrorInfo
+from ..json_reader import FieldDelta as FieldDelta
 
 
 class EventType(StrEnum):
@@ -36,39 +37,24 @@ class SegmentType(StrEnum):
     EDIT_FILE = "edit_file"
     RUN_BASH = "run_bash"
     MEDIA = "media"
+    MARKUP = "markup"
+    """What stands around calls in text and is neither: code fences, brackets of a list. For no screen."""
     SERVER_TOOL = "server_tool"
     """A tool on the provider's side: what it was asked, or (metadata `result`) what it gave. Never run here."""
 
 
-TOOL_SEGMENTS: dict[str, SegmentType] = {
-    "write_file": SegmentType.WRITE_FILE,
-    "edit_file": SegmentType.EDIT_FILE,
-    "patch_file": SegmentType.EDIT_FILE,
-    "run_bash": SegmentType.RUN_BASH,
-}
-"""Tools whose calls have a segment type of their own."""
-
-CALL_SEGMENTS = frozenset({SegmentType.TOOL_CALL, *TOOL_SEGMENTS.values()})
+CALL_SEGMENTS = frozenset({SegmentType.TOOL_CALL, SegmentType.WRITE_FILE, SegmentType.EDIT_FILE, SegmentType.RUN_BASH})
 """All segment types that are calls."""
-
-
-class FieldDelta(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Decoded text of one argument while it arrives: for a screen, never for execution.
-
-    `path` leads to the value (`("files", 0, "content")`); `text` is what was added to it, with escapes decoded for
-    strings and as written for numbers and literals; `done` says that the value has ended.
-    """
-
-    path: tuple[str | int, ...]
-    text: str = ""
-    done: bool = False
 
 
 class SegmentEvent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One event. Which fields are set depends on `type`:
 
-    START: segment_id, segment_type, tool_name (calls and server tools), metadata
-    CONTENT: segment_id, delta (for calls the raw argument text), fields (calls, when live arguments are on)
+    START: segment_id, segment_type, tool_name (calls and server tools), metadata: for calls in text `position`, the
+        characters of the answer before them; for tools with a form (`toolwire.tools.forms`) their head, `path` say
+    CONTENT: segment_id, delta (for calls their text as the model wrote it: the arguments, or with calls in text the
+        whole call), fields (what that adds to each argument, decoded: when live arguments are on, or the tool has a
+        form)
     END: segment_id, metadata: for calls `arguments` or else `problem`, why nothing will run; for text `citations`
     DONE: stop_reason, usage, metadata: `problems` of calls that had ended well and may not run, late `citations`
     ERROR: error

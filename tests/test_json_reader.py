@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolwire.json_reader import FieldDelta, JsonReader
 from toolwire.limits import Limits
-from toolwire.stream.arguments import ArgumentReader
-from toolwire.stream.segments import FieldDelta
 
 Path = tuple[str | int, ...]
 Field = tuple[Path, str, bool]
@@ -39,7 +38,7 @@ def merge(deltas: Iterable[FieldDelta]) -> list[Field]:
 
 
 def read(pieces: Iterable[str], limits: Limits | None = None) -> Outcome:
-    reader = ArgumentReader(limits) if limits else ArgumentReader()
+    reader = JsonReader(limits) if limits else JsonReader()
     deltas = [delta for piece in pieces for delta in reader.feed(piece)]
     assert all(delta.text or delta.done for delta in deltas), "a delta that says nothing"
     return merge(deltas), reader.broken, reader.complete
@@ -235,7 +234,7 @@ def test_half_a_value_is_neither_broken_nor_complete() -> None:
 
 
 def test_a_broken_reader_is_silent() -> None:
-    reader = ArgumentReader()
+    reader = JsonReader()
     assert reader.feed('{"a":"b" "') == [FieldDelta(("a",), "b", True)]
     assert reader.broken
     assert reader.feed('c":"d"}') == []
@@ -251,7 +250,7 @@ def test_nothing_fed_gives_nothing() -> None:
 
 
 def test_number_and_literal_are_done_when_the_next_character_arrives() -> None:
-    reader = ArgumentReader()
+    reader = JsonReader()
     assert reader.feed('{"n":12') == [FieldDelta(("n",), "12")]
     assert reader.feed(",") == [FieldDelta(("n",), "", True)]
     assert reader.feed('"t":tru') == [FieldDelta(("t",), "tru")]
@@ -260,7 +259,7 @@ def test_number_and_literal_are_done_when_the_next_character_arrives() -> None:
 
 
 def test_escapes_do_not_split_the_text_of_one_feed() -> None:
-    reader = ArgumentReader()
+    reader = JsonReader()
     assert reader.feed('{"a":"1\\n2\\t3\\u00e94') == [FieldDelta(("a",), "1\n2\t3é4")]
     assert reader.feed('\\"5\\\\","b":"x\\ny"}') == [
         FieldDelta(("a",), '"5\\', True),
@@ -304,7 +303,7 @@ def test_regression_a_key_inside_a_string_is_text() -> None:
 @pytest.mark.parametrize("before", ["", "a", "\\ud83d"])
 def test_surrogate_pair_cut_at_each_of_its_characters(before: str, cut: int) -> None:
     pair = "\\ud83d\\ude00"
-    reader = ArgumentReader()
+    reader = JsonReader()
     deltas = reader.feed(f'{{"a":"{before}{pair[:cut]}')
     if cut < 12:
         assert "😀" not in "".join(delta.text for delta in deltas)
@@ -441,14 +440,14 @@ def test_damaged_values_never_raise_and_never_depend_on_cuts(data: st.DataObject
 
 
 def test_values_over_the_field_limit_are_not_shown() -> None:
-    reader = ArgumentReader(Limits(fields=3))
+    reader = JsonReader(Limits(fields=3))
     shown = reader.feed("[1,2,3,4,5]")
     assert [delta.text for delta in shown if delta.done] == ["1", "2", "3"]
     assert reader.broken
 
 
 def test_as_many_values_as_the_field_limit_are_shown() -> None:
-    reader = ArgumentReader(Limits(fields=4))
+    reader = JsonReader(Limits(fields=4))
     reader.feed("[1,2,3]")
     assert reader.complete
     assert not reader.broken

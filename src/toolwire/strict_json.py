@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from ..limits import DEFAULT_LIMITS, Limits
+from .limits import DEFAULT_LIMITS, Limits
 
 
 class NotStrict(ValueError):

@@ -1,8 +1,8 @@
-"""Live arguments: the decoded fields of a JSON value while its text still arrives.
+"""A JSON value while its text still arrives: where it ends, and its decoded fields.
 
-A screen wants to show `path = notes.md` and then the growing `content` long before the call has ended. This
-reader gives that, for display only: what is executed is always the strict parse of the whole text, never what
-is read here.
+A screen wants to show `path = notes.md` and then the growing `content` long before the call has ended; a reader of
+text wants to know which character ends a value. This gives both, for display and for finding the end only: what is
+executed is always the strict parse of the whole text, never what is read here.
 
 It reads each character once and keeps no text that it has given. Where the text was cut makes no difference:
 with adjacent deltas of one value merged, the same input gives the same deltas, `broken` and `complete`.
@@ -11,15 +11,21 @@ with adjacent deltas of one value merged, the same input gives the same deltas, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from json import decoder
 from typing import Final
 
-from ..limits import DEFAULT_LIMITS, Limits
-from .segments import FieldDelta
+import msgspec
+
+from .limits import DEFAULT_LIMITS, Limits
 
 _WHITESPACE: Final = " \t\n\r"
 _HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _LONE_SURROGATE: Final = "\ufffd"
+_scan: Callable[[str, int, bool], tuple[str, int]] = decoder.scanstring  # type: ignore[attr-defined]
+"""A JSON string from the character after its opening quote: decoded, and where it ends."""
+_BULK: Final = 64
+"""Characters of a text from which on a string with escapes is decoded at once: below, the try costs more."""
 
 # States: what the next character must be. Up to _END one character is a move, looked up in _MOVES below.
 _VALUE: Final = 0  # the start of a value
@@ -29,7 +35,7 @@ _KEY: Final = 3  # the start of a key
 _COLON: Final = 4  # ":"
 _AFTER_ITEM: Final = 5  # "," or "]"
 _AFTER_PAIR: Final = 6  # "," or "}"
-_END: Final = 7  # nothing but whitespace
+_END: Final = 7  # nothing more
 # From here on characters are read in runs, see _RUNS.
 _STRING: Final = 8  # inside a string, a key or a value
 _ESCAPE: Final = 9  # after a backslash
@@ -37,7 +43,19 @@ _HEX: Final = 10  # one of the four digits after \u
 _SCALAR: Final = 11  # inside a number or literal
 
 
-class ArgumentReader:
+class FieldDelta(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Decoded text of one argument while it arrives: for a screen, never for execution.
+
+    `path` leads to the value (`("files", 0, "content")`); `text` is what was added to it, with escapes decoded for
+    strings and as written for numbers and literals; `done` says that the value has ended.
+    """
+
+    path: tuple[str | int, ...]
+    text: str = ""
+    done: bool = False
+
+
+class JsonReader:
     """Turns the pieces of one JSON value into `FieldDelta`s, one leaf after another, in linear time.
 
     A leaf is a string (given decoded; a lone surrogate becomes U+FFFD), a number or literal (as written), or
@@ -49,16 +67,17 @@ class ArgumentReader:
     JSON sets `broken`, and so do nesting deeper than `limits.depth`, more values than `limits.fields`, and a key or
     number longer than 16 * `limits.name` characters (4096 by default: more than any real one, and little to keep).
     What was read before the fault is still given; after it `feed` gives nothing. `feed` raises nothing, whatever
-    comes.
+    comes. With `fields=False` it only finds the end (`skip`): nothing is given, and any number of values may come.
     """
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, fields: bool = True) -> None:
         self.broken = False
         """What came is not JSON, or is over a bound."""
         self.complete = False
         """The top-level value has been closed. What follows may still break it, unless it is whitespace."""
         self._deepest = limits.depth
-        self._room = limits.fields  # values that may still be given
+        self._gives = fields
+        self._room = limits.fields if fields else -1  # values that may still be given; never 0 when none are
         self._longest = 16 * limits.name
         self._state: int = _VALUE
         self._keys: list[str | int] = []  # one for each open container: its current key or index
@@ -68,9 +87,21 @@ class ArgumentReader:
         self._in_key = False
         self._length = 0  # of the key or number so far
         self._quote = -1  # the next quote in the text of this feed: found once, not again at each backslash
+        self._closed = ""  # the text of this feed with a quote behind it, see _decode
+        self._in_bulk = False  # whether _decode may be tried
         self._high = 0  # a high surrogate that waits for its low one
         self._hex = ""  # digits of \u so far
         self._scalar = ""  # how far the number or literal is, see _SCALARS
+
+    @property
+    def depth(self) -> int:
+        """How many objects and lists are open."""
+        return len(self._keys)
+
+    @property
+    def in_string(self) -> bool:
+        """Whether what comes next stands inside a string."""
+        return self._state in (_STRING, _ESCAPE, _HEX)
 
     def feed(self, text: str) -> list[FieldDelta]:
         """Read the next piece; give what it adds to each value, in order."""
@@ -81,9 +112,21 @@ class ArgumentReader:
         # Nearly every feed is a piece from the middle of a long string.
         if self._state == _STRING and '"' not in text and "\\" not in text and not self._high and not self._in_key:
             return [FieldDelta(self._path, text)] if text else []
+        at = self._read(text, 0)
+        if at < len(text) and text[at:].strip(_WHITESPACE):
+            self.broken = True
+        out, self._out = self._out, []
+        return out
+
+    def skip(self, text: str, at: int) -> int:
+        """Read on from `at`, as far as the value goes: to its end, to what breaks it, or to the end of the text."""
+        return self._read(text, at)
+
+    def _read(self, text: str, at: int) -> int:
         self._quote = -1
-        at, end = 0, len(text)
-        while at < end and not self.broken:
+        end = len(text)
+        self._in_bulk = self._gives and end - at > _BULK
+        while at < end and not self.broken and not self.complete:
             state = self._state
             if state >= _STRING:
                 at = _RUNS[state](self, text, at)
@@ -99,11 +142,12 @@ class ArgumentReader:
                 self.broken = True
         if self._pieces and not self._in_key:
             self._give(self._take(), done=False)
-        out, self._out = self._out, []
-        return out
+        self._closed = ""
+        return at
 
     def _give(self, text: str, *, done: bool) -> None:
-        self._out.append(FieldDelta(self._path, text, done))
+        if self._gives:
+            self._out.append(FieldDelta(self._path, text, done))
 
     def _take(self) -> str:
         text = "".join(self._pieces)
@@ -185,13 +229,44 @@ class ArgumentReader:
         quote = self._quote
         slash = text.find("\\", at, quote)
         end = quote if slash < 0 else slash
+        if self._in_key and end - at > self._longest - self._length:
+            self.broken = True
+            return at + self._longest - self._length
+        if slash >= 0 and self._in_bulk and not self._in_key and not self._high:
+            decoded = self._decode(text, at)
+            if decoded >= 0:
+                return decoded
         if at < end:
             self._keep(text[at:end])
         if slash >= 0:
             self._state = _ESCAPE
-        elif quote < len(text):
+        elif quote == len(text):
+            return end
+        else:
             self._end_string()
         return end + 1
+
+    def _decode(self, text: str, at: int) -> int:
+        """Decodes the rest of a string at once, as far as it has come whole; -1, and nothing was done, where it must
+        be read step by step: an escape that is wrong, half of a surrogate pair. Then it is not tried again for this
+        text.
+        """
+        self._closed = self._closed or text[: _whole_escapes(text)] + '"'
+        last = len(self._closed) - 1
+        try:
+            decoded, end = _scan(self._closed, at, False) if at < last else ("", at)
+            if not decoded.isascii():
+                decoded.encode()
+        except ValueError:
+            end = at
+        if end == at:
+            self._in_bulk = False
+            return -1
+        self._pieces.append(decoded)
+        if end > last:
+            return last
+        self._end_string()
+        return end
 
     def _end_string(self) -> None:
         if self._in_key:
@@ -217,9 +292,10 @@ class ArgumentReader:
 
     def _read_hex(self, text: str, at: int) -> int:
         digits = text[at : at + 4 - len(self._hex)]
-        if digits.strip(_HEX_DIGITS):
+        other = digits.lstrip(_HEX_DIGITS)
+        if other:
             self.broken = True
-            return at
+            return at + len(digits) - len(other)
         self._hex += digits
         if len(self._hex) == 4:
             self._keep_unit(int(self._hex, 16))
@@ -270,6 +346,17 @@ class ArgumentReader:
         return at
 
 
+def _whole_escapes(text: str) -> int:
+    """How much of a text does not belong to an escape that its end cuts."""
+    slash = text.rfind("\\", max(0, len(text) - 5))
+    if slash < 0 or (len(text) - slash > 1 and text[slash + 1] != "u"):
+        return len(text)
+    before = slash
+    while before and text[before - 1] == "\\":
+        before -= 1
+    return len(text) if (slash - before) % 2 else slash
+
+
 def _without_surrogates(text: str) -> str:
     """Raw surrogates, which no screen or file takes, become U+FFFD, one for one so that no cut matters."""
     try:
@@ -279,30 +366,29 @@ def _without_surrogates(text: str) -> str:
     return text
 
 
-_Move = Callable[[ArgumentReader], None]
-_Run = Callable[[ArgumentReader, str, int], int]
+_Move = Callable[[JsonReader], None]
+_Run = Callable[[JsonReader, str, int], int]
 
 _VALUE_STARTS: Final[Mapping[str, _Move]] = {
-    '"': ArgumentReader._start_string,
-    "{": ArgumentReader._open_object,
-    "[": ArgumentReader._open_array,
-    **dict.fromkeys("-0123456789tfn", ArgumentReader._start_scalar),
+    '"': JsonReader._start_string,
+    "{": JsonReader._open_object,
+    "[": JsonReader._open_array,
+    **dict.fromkeys("-0123456789tfn", JsonReader._start_scalar),
 }
 _MOVES: Final[Mapping[int, Mapping[str, _Move]]] = {
     _VALUE: _VALUE_STARTS,
-    _FIRST_ITEM: {**_VALUE_STARTS, "]": ArgumentReader._close_empty},
-    _FIRST_KEY: {'"': ArgumentReader._start_key, "}": ArgumentReader._close_empty},
-    _KEY: {'"': ArgumentReader._start_key},
-    _COLON: {":": ArgumentReader._next_value},
-    _AFTER_ITEM: {",": ArgumentReader._next_item, "]": ArgumentReader._close},
-    _AFTER_PAIR: {",": ArgumentReader._next_key, "}": ArgumentReader._close},
-    _END: {},
+    _FIRST_ITEM: {**_VALUE_STARTS, "]": JsonReader._close_empty},
+    _FIRST_KEY: {'"': JsonReader._start_key, "}": JsonReader._close_empty},
+    _KEY: {'"': JsonReader._start_key},
+    _COLON: {":": JsonReader._next_value},
+    _AFTER_ITEM: {",": JsonReader._next_item, "]": JsonReader._close},
+    _AFTER_PAIR: {",": JsonReader._next_key, "}": JsonReader._close},
 }
 _RUNS: Final[Mapping[int, _Run]] = {
-    _STRING: ArgumentReader._read_string,
-    _ESCAPE: ArgumentReader._read_escape,
-    _HEX: ArgumentReader._read_hex,
-    _SCALAR: ArgumentReader._read_scalar,
+    _STRING: JsonReader._read_string,
+    _ESCAPE: JsonReader._read_escape,
+    _HEX: JsonReader._read_hex,
+    _SCALAR: JsonReader._read_scalar,
 }
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwire import Limits
-from toolwire.stream.strict_json import NotStrict, parse, parse_arguments
+from toolwire.strict_json import NotStrict, parse, parse_arguments
 
 ACCEPTED: dict[str, Any] = {
     "": {},

@@ -1,0 +1,1 @@
+"""Tool calls written in text: what a model is told, and how what it writes is read."""

@@ -1,0 +1,133 @@
+"""From text to typed values: the one rule for every format in which arguments are written as text.
+
+A value becomes what the tool's schema allows, never what it looks like:
+
+1. Where the schema allows a string, the text is that string, every character of it: `00501`, `true` and `null` too. (An
+   enumeration allows the strings that it lists.)
+2. Otherwise, without the space around it, `null`, `true` and `false` (also `True` and `TRUE`), a number as JSON writes
+   numbers, or a JSON object or array becomes that, if the schema allows its type. Numbers stay as they are written.
+3. No text at all is an empty array or object, if the schema allows exactly one of the two.
+4. Whatever is left stays a string, which the schema then refuses in words that the model can act on.
+
+References (`$ref` within the schema), `anyOf`, `oneOf`, `allOf`, lists of types, enumerations and constants are seen
+through; what a schema does not say is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ..json_reader import JsonReader
+from ..strict_json import NotStrict, parse
+from ..tools.definition import ToolDefinition
+from .branches import ALL_KINDS, branches, items_of, kinds_of, listed_values, other_properties, properties_of
+
+_NUMBERS = frozenset(("number", "integer"))
+_DIGITS = frozenset("-0123456789")
+_WORDS = {
+    written: kind
+    for word, kind in (("true", "boolean"), ("false", "boolean"), ("null", "null"))
+    for written in (word, word.capitalize(), word.upper())
+}
+
+
+class Shape:
+    """What a schema says about one value: which kinds it may have, and the shapes of what is in it."""
+
+    __slots__ = ("_flats", "_inner", "_root", "kinds")
+
+    def __init__(self, schema: Any, root: dict[str, Any]) -> None:
+        self._root = root
+        self._flats, whole = branches(schema, root)
+        self._inner: dict[str | int, Shape] = {}
+        self.kinds: frozenset[str] = frozenset().union(*map(kinds_of, self._flats)) if whole else ALL_KINDS
+        """The JSON types that the schema allows; `number` includes `integer`."""
+
+    @property
+    def properties(self) -> list[str]:
+        """The names that the schema gives to what an object holds, in its order."""
+        return list(dict.fromkeys(name for flat in self._flats for name in properties_of(flat)))
+
+    @property
+    def takes_any_text(self) -> bool:
+        """Whether every text is a string here, so that it can be passed on while it arrives."""
+        return any("string" in kinds_of(flat) and listed_values(flat) is None for flat in self._flats)
+
+    def property(self, name: str) -> Shape:
+        """The shape of what an object holds under this name."""
+        # Names that the schema does not know share an entry: a model can make up as many as it likes.
+        known = any(name in properties_of(flat) for flat in self._flats)
+        found: list[Any] = []
+        for flat in self._flats:
+            if "object" in kinds_of(flat):
+                named = properties_of(flat)
+                found += [named[name]] if name in named else other_properties(flat)
+        return self._shape(name if known else -1, found)
+
+    def item(self, index: int) -> Shape:
+        """The shape of this item of an array."""
+        found: list[Any] = []
+        longest = 0
+        for flat in self._flats:
+            if "array" in kinds_of(flat):
+                first, rest = items_of(flat)
+                longest = max(longest, len(first))
+                found.append(first[index] if index < len(first) else rest)
+        return self._shape(min(index, longest), found)
+
+    def _shape(self, key: str | int, schemas: Iterable[Any]) -> Shape:
+        """The shape of what fits one of these; of anything, if there is no place for a value."""
+        shape = self._inner.get(key)
+        if shape is None:
+            found = [schema for schema in schemas if schema is not False]
+            shape = Shape({"anyOf": found} if len(found) > 1 else found[0] if found else True, self._root)
+            self._inner[key] = shape
+        return shape
+
+    def allows_string(self, text: str) -> bool:
+        """Whether the schema allows this text as a string, as far as types and enumerations go."""
+        for flat in self._flats:
+            if "string" in kinds_of(flat):
+                values = listed_values(flat)
+                if values is None or text in values:
+                    return True
+        return False
+
+    def json_of(self, text: str) -> str:
+        """The JSON of the value that this text is, by the rule above."""
+        if not self.allows_string(text):
+            bare = text.strip()
+            kind = _kind_of(bare)
+            if kind in self.kinds or (kind in _NUMBERS and self.kinds & _NUMBERS):
+                return bare.lower() if bare in _WORDS else bare
+            if not bare and len(self.kinds & {"array", "object"}) == 1:
+                return "[]" if "array" in self.kinds else "{}"
+        return json.dumps(text, ensure_ascii=False)
+
+
+def shape_of(tool: ToolDefinition | None) -> Shape:
+    """The shape of a tool's arguments; of anything, where the tool is not known."""
+    return ANYTHING if tool is None else Shape(tool.parameters, tool.parameters)
+
+
+def _kind_of(bare: str) -> str:
+    """The kind of the JSON value other than a string that this text is; empty if it is none."""
+    first = bare[:1]
+    if first in ("{", "["):
+        try:
+            parse(bare)
+        except NotStrict:
+            return ""
+        return "object" if first == "{" else "array"
+    if first in _DIGITS:
+        reader = JsonReader(fields=False)
+        # The space shows where the number ends; there must be nothing else.
+        if reader.skip(bare + " ", 0) == len(bare) and reader.complete:
+            return "number" if any(mark in bare for mark in ".eE") else "integer"
+    return _WORDS.get(bare, "")
+
+
+ANYTHING = Shape(True, {})
+"""What allows everything."""

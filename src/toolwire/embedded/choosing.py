@@ -1,0 +1,61 @@
+"""How an answer is read: where its calls are looked for, by the name that people set (`stream_parser`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..errors import ConfigError
+from ..tools.registry import ToolRegistry
+from .format import Format
+from .registry import choose_format, format_names, text_format
+
+AUTO = "auto"
+API_TOOL_CALL = "api_tool_call"
+_BOTH = f"{API_TOOL_CALL}+"
+
+
+class StreamParser(NamedTuple):
+    """Where calls are looked for: as structured data (`native`), in text written in `format`, or both."""
+
+    native: bool = True
+    format: Format | None = None
+
+
+NATIVE = StreamParser()
+
+
+def as_parser(
+    value: str | StreamParser,
+    *,
+    provider: str = "",
+    model: str = "",
+    tools: ToolRegistry | Iterable[str] = (),
+    native_tools: bool = True,
+) -> StreamParser:
+    """What a value of `stream_parser` means for a provider and a model.
+
+    - `api_tool_call`: calls as the provider's interface gives them, and nothing in the text
+    - a text format (`xml`, `json`, `sentinel`): calls in the text; the model is told how by a manifest
+    - `api_tool_call+xml` (any format): both, for models that leak calls into their text
+    - `auto`: `api_tool_call`, or the best text format where there are no native tools
+
+    Any other value is a `ConfigError` that lists these, `native`, the old name of `api_tool_call`, too.
+    """
+    if isinstance(value, StreamParser):
+        return value
+    name = value.strip().lower()
+    if name == AUTO:
+        if native_tools:
+            return NATIVE
+        return StreamParser(False, choose_format(provider=provider, model=model, tools=tools))
+    if name == API_TOOL_CALL:
+        return NATIVE
+    leaked = name.removeprefix(_BOTH)
+    if leaked in format_names():
+        return StreamParser(leaked != name, text_format(leaked, provider=provider))
+    known = ", ".join((AUTO, API_TOOL_CALL, *format_names()))
+    raise ConfigError(
+        f"there is no stream parser {value[:80]!r}",
+        hint=f"Known: {known}, and {_BOTH}FORMAT for both in one answer.",
+    )
