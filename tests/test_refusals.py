@@ -192,6 +192,21 @@ def test_of_a_signature_only_the_secret_parts_are_masked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "registry.ollama.ai/library/gemma3:1b does not support tools"),
+        (404, "No endpoints found that support tool use."),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+    ],
+)
+def test_a_service_that_takes_no_tools_can_be_asked_in_text(status: int, words: str) -> None:
+    error = refusal(request(), status, {}, b'{"error": {"message": "%b"}}' % words.replace('"', "'").encode())
+    assert type(error) is ProviderError
+    assert "(--stream-parser xml)" in error.hint
+    assert "--stream-parser" not in refusal(request(), 400, {}, b'{"error": "the tool x has no name"}').hint
+
+
+@pytest.mark.parametrize(
     ("headers", "url", "hint"),
     [
         ({"Authorization": f"Bearer {KEY}"}, "http://h/", "sent as Authorization."),

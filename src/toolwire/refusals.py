@@ -55,6 +55,8 @@ _PLAIN_HEADERS = frozenset(
 _SCHEMES = frozenset({"bearer", "basic", "token"})
 _AWS_SIGNATURE = "AWS4-HMAC-SHA256 "
 _NO_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model"})
+_NO_TOOLS = ("not support", "unsupported", "that support", "--tool-call-parser")
+"""What a service says that takes no tools: Ollama, OpenRouter, vLLM without a parser."""
 _PIECE = 8
 """A run of this many characters of a secret is masked: a key that was cut in two must not show its half."""
 
@@ -202,6 +204,9 @@ def _verdict(
         target = _redirect_target(request, headers)
         hint = "It was not followed, since the key would go along: set the base URL to the right address."
         return ProviderError, f"{who} redirects" + (f" to {target}" if target else ""), hint
+    if 400 <= status < 500 and _is_about_tools(lower):
+        hint = 'If it has no tool calls, let the model call in text: stream_parser="xml" (--stream-parser xml).'
+        return ProviderError, f"{who} refused the request", hint
     if status == 404:
         return ProviderError, f"{who} knows no such address", f"Check the base URL: {shown_url(request.url)}"
     if status == 407:
@@ -210,6 +215,11 @@ def _verdict(
         return ProviderError, f"{who} failed", "Try again later."
     hint = "Change the request: the same one would be refused again."
     return ProviderError, f"{who} refused the request", hint
+
+
+def _is_about_tools(words: str) -> bool:
+    """Whether a service says that it, or this model on it, takes no tools."""
+    return "tool" in words and any(sign in words for sign in _NO_TOOLS)
 
 
 def _redirect_target(request: HttpRequest, headers: Mapping[str, str]) -> str:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..embedded.choosing import AUTO, NATIVE, StreamParser, as_parser
+from ..embedded.history import as_text_conversation
+from ..errors import ConfigError
 from ..messages import Message
 from ..providers.catalog import split_model
 from ..providers.endpoint import NO_KEY, Endpoint, resolve
 from ..transport import HttpRequest
 
 if TYPE_CHECKING:
+    from ..embedded.format import Format
     from ..local.engine import LocalModel
     from ..signing import Signer
+    from ..tools.registry import ToolRegistry
+
+PARSER_VARIABLES = ("TOOLWIRE_STREAM_PARSER", "AUTOBYTEUS_STREAM_PARSER")
+"""What says how answers are read, where the caller does not: the first that is set."""
 
 
 class Connection:
@@ -27,7 +36,7 @@ class Connection:
         self._endpoint = self._named
         self._local: LocalModel | None = None
         self._signer: Signer | None = _signer(self._named) if self._named.credentials else None
-        self._shape: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: body
+        self._is_tiny = False
         self.notes: list[str] = []
         """What the last request's history lost on its way to this provider, in sentences."""
 
@@ -41,6 +50,13 @@ class Connection:
         """The provider's name."""
         return self._endpoint.provider.name
 
+    def parser(self, given: str | StreamParser | None, tools: ToolRegistry) -> StreamParser:
+        """How answers of this model are read (see `choose_parser`)."""
+        provider = self._named.provider
+        return choose_parser(
+            given, provider=provider.name, model=self._named.model, tools=tools, native_tools=provider.native_tools
+        )
+
     async def open(self) -> None:
         """Starts the embedded model, or finds the credentials, if that is what is needed. Safe to call again."""
         endpoint = self._endpoint
@@ -49,21 +65,24 @@ class Connection:
         if endpoint.provider.name != "local" or endpoint.base_url:
             return
         from ..local.engine import LocalModel
-        from ..local.shaping import shape_request
 
         weights = None if endpoint.model == endpoint.provider.default_model else Path(endpoint.model)
         model = LocalModel(weights)
         await model.start()
         self._local = model
-        if model.needs_shaping:
-            self._shape = shape_request
+        self._is_tiny = model.needs_shaping
         self._endpoint = msgspec.structs.replace(endpoint, model=model.model, base_url=model.base_url, key=NO_KEY)
 
-    def request(self, *, messages: Iterable[Message], **conversation: Any) -> HttpRequest:
-        """The HTTP request for a conversation (`messages`, `tools`, `tool_choice`). Its URL or headers hold the key."""
+    def request(
+        self, *, messages: Iterable[Message], tools: Iterable[Any] = (), parser: StreamParser = NATIVE
+    ) -> HttpRequest:
+        """The HTTP request for a conversation. Its URL or headers hold the key.
+
+        Where calls are read in text alone, no tools are offered: the model is told of them in words.
+        """
         endpoint = self._endpoint
         messages, self.notes = list(messages), []
-        body = self._shape(endpoint.encode(messages=messages, notes=self.notes, **conversation))
+        body = self._body(messages, tools, None if parser.native else parser.format)
         request = HttpRequest(
             url=endpoint.keyed_url,
             headers=endpoint.headers_for(messages),
@@ -73,12 +92,47 @@ class Connection:
         )
         return request if self._signer is None else self._signer.sign(request)
 
+    def _body(self, messages: list[Message], tools: Iterable[Any], told_in: Format | None) -> dict[str, Any]:
+        """The request body, with the tools offered or, where there is a format to tell them in, described."""
+        encode = partial(self._endpoint.encode, notes=self.notes)
+        if self._is_tiny:
+            from ..local.shaping import shape_request
+
+            return shape_request(encode(messages=messages, tools=tools), told_in)
+        if told_in is None:
+            return encode(messages=messages, tools=tools)
+        return encode(messages=as_text_conversation(messages, tools, told_in))
+
     async def close(self) -> None:
         """Ends the child process, if one was started."""
         if self._local is not None:
             await self._local.stop()
             self._local = None
             self._endpoint = self._named
+
+
+def choose_parser(
+    given: str | StreamParser | None,
+    *,
+    provider: str,
+    model: str,
+    tools: ToolRegistry | Iterable[str],
+    native_tools: bool,
+) -> StreamParser:
+    """How answers are read: as the caller says, else as the environment says (`PARSER_VARIABLES`), else `auto`.
+
+    A value that there is not is a `ConfigError` that lists those there are, and names the variable it came from.
+    """
+    variable = ""
+    if given is None:
+        variable = next((name for name in PARSER_VARIABLES if os.environ.get(name, "").strip()), "")
+        given = os.environ[variable] if variable else AUTO
+    try:
+        return as_parser(given, provider=provider, model=model, tools=tools, native_tools=native_tools)
+    except ConfigError as error:
+        if not variable:
+            raise
+        raise ConfigError(f"{variable}: {error.message}", hint=error.hint, variable=variable) from None
 
 
 def environment(name: str) -> Mapping[str, str]:

@@ -13,14 +13,15 @@ from functools import partial
 from typing import Any
 
 from ..approval.gate import Ask, Denial, Gate
-from ..chunks import StopReason, TokenUsage
+from ..chunks import RUNNABLE_STOPS, StopReason, TokenUsage
+from ..embedded.choosing import StreamParser
 from ..errors import RunLimitReached, ToolwireError
 from ..execution.executor import Executor, ToolResult
 from ..messages import Message, ToolCallPart, system, tool_results, user
 from ..refusals import hide_secrets
 from ..stream.invocation import ToolInvocation
 from ..stream.pipeline import Stream
-from ..stream.segments import SegmentEvent
+from ..stream.segments import EventType, SegmentEvent
 from ..tools.registry import ToolRegistry
 from ..transport import AiohttpTransport, HttpRequest, Transport
 from .endpoint import Connection
@@ -48,6 +49,9 @@ class Agent:
     `model` is `"provider:model"`. `approve` is asked about every call of a tool whose risk is not `read`; without it
     such calls are denied. `run` yields everything as it happens; the history is in `messages` and goes on with the
     next run. Use it as an async context manager, or call `close`, when the embedded model or many agents are used.
+
+    `stream_parser` says how the model calls tools (see `as_parser`): by its provider's interface, or in its text, for
+    which it is told how. Without it `TOOLWIRE_STREAM_PARSER` in the environment says so, and else it is `auto`.
     """
 
     def __init__(
@@ -61,10 +65,12 @@ class Agent:
         api_key: str | None = None,
         transport: Transport | None = None,
         max_turns: int = MAX_TURNS,
+        stream_parser: str | StreamParser | None = None,
     ) -> None:
         self.messages: list[Message] = [system(system_prompt)] if system_prompt else []
         self._tools = ToolRegistry(tools)
         self._connection = Connection(model, base_url=base_url, api_key=api_key)
+        self._parser = self._connection.parser(stream_parser, self._tools)
         self._transport: Transport = transport if transport is not None else AiohttpTransport()
         self._gate = Gate(approve)
         self._executor = Executor(self._gate)
@@ -117,7 +123,7 @@ class Agent:
                 self._turn += 1
                 yield TurnStarted(self._turn)
 
-                request = self._connection.request(messages=self.messages, tools=list(self._tools))
+                request = self._connection.request(messages=self.messages, tools=self._tools, parser=self._parser)
                 if self._connection.notes != self._notes:
                     self._notes = self._connection.notes
                     if self._notes:
@@ -128,10 +134,14 @@ class Agent:
                     turn=self._turn,
                     segment_id_prefix=f"t{self._turn}-",
                     live_arguments=True,
+                    stream_parser=self._parser,
                     on_error=partial(hide_secrets, request=request),
                 )
+                unknown: list[str] = []
                 async with aclosing(self._ask_model(stream, request)) as segment_events:
                     async for segment_event in segment_events:
+                        if segment_event.type is EventType.DONE and segment_event.metadata:
+                            unknown = segment_event.metadata.get("unknown_tools", unknown)
                         yield segment_event
                 usage = _sum(usage, stream.usage)
                 if stream.error is not None:
@@ -139,16 +149,18 @@ class Agent:
 
                 answer = stream.message
                 answer.origin = self._connection.provider
-                if not answer.tool_calls:
+                if unknown and not answer.tool_calls and self._may_mean_calls(stream):
+                    self.messages += (answer, user(_no_such_tools(unknown, self._tools.names)))
+                elif not answer.tool_calls:
                     self.messages.append(answer)
                     if stream.stop_reason is StopReason.PAUSE:
                         continue  # the provider wants the turn as it stands sent back, and goes on
                     yield RunFinished(answer.text, stream.stop_reason or StopReason.STOP, self._turn - first + 1, usage)
                     return
-
-                async with aclosing(self._answer_calls(answer, stream)) as call_events:
-                    async for event in call_events:
-                        yield event
+                else:
+                    async with aclosing(self._answer_calls(answer, stream)) as call_events:
+                        async for event in call_events:
+                            yield event
                 failed_turns = 0 if stream.invocations else failed_turns + 1
                 if failed_turns >= MAX_FAILED_TURNS:
                     raise RunLimitReached(
@@ -181,6 +193,10 @@ class Agent:
         except ToolwireError as error:
             for event in stream.fail(error):
                 yield event
+
+    def _may_mean_calls(self, stream: Stream) -> bool:
+        """Whether words in the form of a call were meant as one: where a model has no other way to make it."""
+        return not self._parser.native and stream.stop_reason in RUNNABLE_STOPS
 
     async def _answer_calls(self, answer: Message, stream: Stream) -> AsyncGenerator[AgentEvent, None]:
         """Runs what may run and appends the answer with one result for each of its calls, in their order.
@@ -226,6 +242,12 @@ class Agent:
 
 def _not_run(call: ToolCallPart, problem: str) -> ToolResult:
     return ToolResult(call.id, call.name, f"Error: not run: {problem}", is_error=True)
+
+
+def _no_such_tools(names: list[str], known: list[str]) -> str:
+    """What a model is told that called tools in its text which there are not: such a call has no result to say it."""
+    wrong = ", ".join(repr(name[:64]) for name in names)
+    return f"Error: not run: there is no tool {wrong}. The tools are: {', '.join(known)}."
 
 
 def _is_loop_running() -> bool:

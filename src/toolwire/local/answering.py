@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from ..embedded.format import Format
+from ..messages import ToolResultPart
 from .question import Question
 from .vocabulary import ABOUT_ITSELF, NOT_IN_SUBJECT, STOP_WORDS
 
@@ -42,8 +44,13 @@ def text_of(message: dict[str, Any]) -> str:
     return content.replace("<|", "< |") if isinstance(content, str) else ""
 
 
-def answer_from_results(messages: list[dict[str, Any]], question: Question) -> dict[str, Any]:
-    """Messages and grammar for the sentence that answers `question` with the tool results at the end of `messages`."""
+def answer_from_results(
+    messages: list[dict[str, Any]], question: Question, format: Format | None = None
+) -> dict[str, Any]:
+    """Messages and grammar for the sentence that answers `question` with the tool results at the end of `messages`.
+
+    With a `format` the results are shown as that writes them.
+    """
     results: list[str] = []
     for message in reversed(messages):
         if message.get("role") != "tool":
@@ -53,10 +60,10 @@ def answer_from_results(messages: list[dict[str, Any]], question: Question) -> d
     turns = [{"role": "system", "content": _RESULT_SYSTEM}]
     for asked, result, answer in _RESULTS:
         turns += [
-            {"role": "user", "content": f"{asked}\nResult: {result}"},
+            {"role": "user", "content": f"{asked}\n{_shown(result, format)}"},
             {"role": "assistant", "content": answer},
         ]
-    turns.append({"role": "user", "content": f"{question.text}\nResult: {quote}"})
+    turns.append({"role": "user", "content": f"{question.text}\n{_shown(quote, format)}"})
     return {"messages": turns, "grammar": _sentence(question, quote), "temperature": 0}
 
 
@@ -76,6 +83,10 @@ def plain_answer(messages: list[dict[str, Any]], question: Question, tools: list
     if _is_about_the_model(question):
         return request | {"grammar": _who_it_is(tools)}
     return request | {"repeat_penalty": 1.1}
+
+
+def _shown(result: str, format: Format | None) -> str:
+    return f"Result: {result}" if format is None else format.write_result(ToolResultPart("", "tool"), result)
 
 
 def _is_about_the_model(question: Question) -> bool:

@@ -8,6 +8,9 @@ Pure: a body in, a body out. Three cases, by the last message:
 - anything else: no tools, a plain answer (`answering`).
 
 `tool_choice` is respected: "none" never calls, "required" and a named function always do.
+
+With a text format the same goes through text alone: the manifest of the fitting tool instead of its schema, examples as
+that format writes them, and the format's grammar instead of the server's own.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ from typing import Any
 
 import msgspec
 
+from ..embedded.format import Format
+from ..embedded.manifest import manifest
+from ..tools.definition import ToolDefinition
 from .answering import answer_from_results, plain_answer, text_of
 from .examples import examples
 from .fitting import fitting_tools
@@ -26,6 +32,7 @@ MAX_TOKENS = 256
 """Of an answer, unless the request says otherwise: left alone the model may go on for ever."""
 DESCRIPTION = 200
 """Characters of a tool's description that the model is shown."""
+_SYSTEM = "You answer by calling tools."
 _REPLACED = frozenset(
     {
         "messages",
@@ -42,8 +49,11 @@ _REPLACED = frozenset(
 )
 
 
-def shape_request(body: dict[str, Any]) -> dict[str, Any]:
-    """The body to send instead of `body`. What is not about messages, tools or sampling passes unchanged."""
+def shape_request(body: dict[str, Any], format: Format | None = None) -> dict[str, Any]:
+    """The body to send instead of `body`. What is not about messages, tools or sampling passes unchanged.
+
+    With a `format` the model calls in text: the body offers no tools, but says how one is called.
+    """
     messages = [message for message in body.get("messages") or [] if isinstance(message, dict)]
     tools = _functions(body.get("tools"))
     asked = next((text_of(message) for message in reversed(messages) if message.get("role") == "user"), "")
@@ -53,8 +63,9 @@ def shape_request(body: dict[str, Any]) -> dict[str, Any]:
 
     limit = body.get("max_completion_tokens") or body.get("max_tokens") or MAX_TOKENS
     if chosen := _chosen(body.get("tool_choice"), question, tools, answering):
-        return passed | _call(question, chosen) | {"max_tokens": limit}
-    answer = answer_from_results(messages, question) if answering else plain_answer(messages, question, tools)
+        call = _call(question, chosen) if format is None else _call_in_text(question, chosen, format)
+        return passed | call | {"max_tokens": limit}
+    answer = answer_from_results(messages, question, format) if answering else plain_answer(messages, question, tools)
     return passed | answer | {"max_tokens": limit}
 
 
@@ -76,8 +87,7 @@ def _call(question: Question, chosen: list[dict[str, Any]]) -> dict[str, Any]:
     tools: list[dict[str, Any]] = []
     for tool in chosen:
         schema = narrow(tool.get("parameters"), question)
-        about = str(tool.get("description") or "").partition("\n")[0][:DESCRIPTION]
-        function = {"name": tool["name"], "description": about, "parameters": schema}
+        function = {"name": tool["name"], "description": _about(tool), "parameters": schema}
         tools.append({"type": "function", "function": function})
         for asked, arguments in examples(tool, list(schema["properties"])):
             written = {"name": tool["name"], "arguments": msgspec.json.encode(arguments).decode()}
@@ -98,6 +108,40 @@ def _call(question: Question, chosen: list[dict[str, Any]]) -> dict[str, Any]:
         "stop": ["<tool_call>"],
         "temperature": 0,
     }
+
+
+def _call_in_text(question: Question, chosen: list[dict[str, Any]], format: Format) -> dict[str, Any]:
+    """As `_call`. The manifest shows a tool as it is, and only the grammar knows what the question offers: so that the
+    beginning of the request is the same for every question, and is read once.
+    """
+    turns: list[dict[str, Any]] = []
+    offered: list[ToolDefinition] = []
+    narrowed: list[ToolDefinition] = []
+    for tool in chosen:
+        name, schema = tool["name"], narrow(tool.get("parameters"), question)
+        definition = ToolDefinition(name, _about(tool), tool.get("parameters") or {"type": "object"})
+        offered.append(definition)
+        narrowed.append(ToolDefinition(name, "", schema))
+        for asked, arguments in examples(tool, list(schema["properties"])):
+            turns += [
+                {"role": "user", "content": asked},
+                {"role": "assistant", "content": format.write_call(name, arguments, definition)},
+            ]
+    request: dict[str, Any] = {
+        "messages": [
+            {"role": "system", "content": f"{_SYSTEM}\n\n{manifest(offered, format)}"},
+            *turns,
+            {"role": "user", "content": question.text},
+        ],
+        "temperature": 0,
+    }
+    if format.grammar is not None:
+        request["grammar"] = format.grammar(narrowed)
+    return request
+
+
+def _about(tool: dict[str, Any]) -> str:
+    return str(tool.get("description") or "").partition("\n")[0][:DESCRIPTION]
 
 
 def _functions(tools: object) -> list[dict[str, Any]]:

@@ -136,7 +136,7 @@ def encode_for(
     if offered and not provider.native_tools:
         raise ConfigError(
             f"{provider.title} has no tool calls",
-            hint="Ask it without tools (--no-tools), or ask another provider.",
+            hint="Let it call them in text (--stream-parser auto), or ask it without tools (--no-tools).",
             provider=provider.name,
         )
     dialect = provider.dialect if provider.asks_in == CHAT else None
