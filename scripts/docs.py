@@ -8,7 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-COMMANDS = ("", "run", "decode", "request", "providers", "local", "local install", "local status", "local path")
+COMMANDS = (
+    "",
+    "run",
+    "decode",
+    "parse",
+    "request",
+    "manifest",
+    "providers",
+    "local",
+    "local install",
+    "local status",
+    "local path",
+)
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "command.md"
 PROVIDERS_PAGE = DOCS / "providers.md"

@@ -24,11 +24,11 @@ def test_version() -> None:
 def test_help_names_every_command(arguments: list[str]) -> None:
     ran = toolwire_command(*arguments)
     assert ran.code == 0
-    for command in ("run", "decode", "request", "providers", "local"):
+    for command in ("run", "decode", "parse", "request", "manifest", "providers", "local"):
         assert f" {command} " in ran.out
 
 
-@pytest.mark.parametrize("command", ["run", "decode", "request", "providers", "local"])
+@pytest.mark.parametrize("command", ["run", "decode", "parse", "request", "manifest", "providers", "local"])
 def test_every_command_has_help_with_an_example(command: str) -> None:
     ran = toolwire_command(command, "--help")
     assert (ran.code, ran.err) == (0, "")
@@ -40,7 +40,7 @@ def test_a_command_that_is_none() -> None:
     assert_sentence(toolwire_command("decod", "x"), 2, 'unknown command "decod"', "decode", "toolwire --help")
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["decode", "--summary", "{recording}"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["decode", "--summary", "{recording}"], ["parse", "{recording}"]])
 def test_light_commands_import_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
     recording = tmp_path / "recording.sse"
     recording.write_bytes(ANSWER)

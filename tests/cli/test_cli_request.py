@@ -81,7 +81,40 @@ def test_a_provider_that_wants_it_otherwise(conversation: str, tools: str) -> No
     assert body("--model", "kimi:kimi-x", conversation)["model"] == "kimi-x"
     made = body("--model", "mistral:m", conversation)
     assert len(made["messages"][1]["tool_calls"][0]["id"]) == 9
-    assert_sentence(toolwire_command("request", "--model", "perplexity", "--tools", tools, conversation), 2, "no tool")
+    native = ("--model", "perplexity", "--stream-parser", "api_tool_call", "--tools", tools, conversation)
+    assert_sentence(toolwire_command("request", *native), 2, "no tool")
+
+
+@pytest.mark.parametrize("parser", ["xml", "json", "sentinel"])
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
+def test_calls_in_text(wire: str, parser: str, conversation: str, tools: str) -> None:
+    made = body("--wire", wire, "--stream-parser", parser, "--tools", tools, conversation)
+    assert not {"tools", "tool_choice"} & made.keys()
+    messages = made["contents" if wire == "gemini" else "messages"]
+    roles = [message["role"] for message in messages if message["role"] != "system"]
+    assert roles == ["user", "model" if wire == "gemini" else "assistant", "user"]
+    assert "Accessible Tools" in json.dumps(made)
+    assert "18 °C" in json.dumps(messages[-1], ensure_ascii=False)
+
+
+def test_a_provider_without_tools_is_told_of_them(conversation: str, tools: str) -> None:
+    made = body("--model", "perplexity", "--tools", tools, "--tool-choice", "get_weather", conversation)
+    assert "tools" not in made
+    told = made["messages"][0]
+    assert told["role"] == "system"
+    assert told["content"].rstrip().endswith("must hold a call of the tool get_weather.")
+
+
+def test_the_stream_parser_of_the_environment(conversation: str, tools: str) -> None:
+    ran = toolwire_command("request", "--tools", tools, conversation, env={"TOOLWIRE_STREAM_PARSER": "xml"})
+    assert ran.code == 0
+    assert "Accessible Tools" in ran.out
+    ran = toolwire_command("request", "--tools", tools, conversation, env={"TOOLWIRE_STREAM_PARSER": "native"})
+    assert_sentence(ran, 2, "TOOLWIRE_STREAM_PARSER: there is no stream parser 'native'")
+
+
+def test_a_stream_parser_that_there_is_not(conversation: str) -> None:
+    assert_sentence(toolwire_command("request", "--stream-parser", "yaml", conversation), 2, "api_tool_call")
 
 
 def test_what_a_history_loses_is_said() -> None:

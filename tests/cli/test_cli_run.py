@@ -67,6 +67,36 @@ def test_calls_that_stream_side_by_side_are_shown_one_after_the_other() -> None:
     assert "● calculate  expression: 1 + 1\n● current_time  zone: Europe/Paris\n  → calculate: " in ran.out
 
 
+def test_calls_in_text() -> None:
+    call = '<tool name="calculate">\n<arg name="expression">17 * 23</arg>\n</tool>'
+    time = '<tool name="current_time"><arg name="zone">Europe/Paris</arg></tool>'
+    deltas = [{"content": piece} for piece in (f"Let me see. {call[:3]}", call[3:20], f"{call[20:]}\n\n{time}\n")]
+    with ModelServer([sse(*deltas), ANSWER]) as server:
+        ran = ask(server, "What is 17 * 23?", "--stream-parser", "xml")
+    assert (ran.code, ran.err) == (0, "")
+    assert "Let me see." in ran.out
+    assert "● calculate  expression: 17 * 23\n● current_time  zone: Europe/Paris\n  → calculate: " in ran.out
+    assert "<" not in ran.out, "a call is shown as one, not as it was written"
+    first, second = server.requests
+    assert "tools" not in first
+    assert "Accessible Tools" in first["messages"][0]["content"]
+    assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
+
+
+def test_fences_around_calls_in_text_are_not_shown() -> None:
+    call = '{"tool": {"function": "calculate", "parameters": {"expression": "17 * 23"}}}'
+    with ModelServer([sse({"content": f"So:\n```json\n{call}\n```\n"}), ANSWER]) as server:
+        ran = ask(server, "What is 17 * 23?", "--stream-parser", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert "● calculate  expression: 17 * 23\n  → " in ran.out
+    assert "```" not in ran.out
+
+
+def test_a_stream_parser_that_there_is_not() -> None:
+    ran = toolwire_command("run", *MODEL, "--base-url", "http://127.0.0.1:1", "--stream-parser", "native", "Hi")
+    assert_sentence(ran, 2, "no stream parser 'native'")
+
+
 def test_options_reach_the_request() -> None:
     with ModelServer([ANSWER]) as server:
         ran = ask(server, "--no-tools", "--system", "Be brief.", "--", "Hello")

@@ -86,10 +86,22 @@ _COMMANDS = (
         "--summary recording.sse",
     ),
     (
+        "parse",
+        "Finds the tool calls in the text of answers, one JSON object per line.",
+        "[OPTIONS] [FILE...]",
+        "--format xml --tools tools.json --summary answer.txt",
+    ),
+    (
         "request",
         "Prints the request body for a conversation. Nothing is sent.",
         "[OPTIONS] [CONVERSATION]",
         "--tools tools.json conversation.json",
+    ),
+    (
+        "manifest",
+        "Prints what a model is told about tools that it calls in text.",
+        "--tools TOOLS.JSON [OPTIONS]",
+        "--format xml --tools tools.json",
     ),
     ("providers", "Lists the providers, and which of them are set up here.", "[OPTIONS]", ""),
 )

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
+from ..agent.endpoint import choose_parser
+from ..embedded.history import as_text_conversation
 from ..errors import ConfigError
 from ..messages import load_conversation
 from ..providers.catalog import PROVIDERS, find_provider, near_names, split_model
@@ -37,6 +39,7 @@ def request(
     model: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     tools: Annotated[str | None, Parameter(metavar="TOOLS.JSON")] = None,
     tool_choice: Annotated[str, Parameter(metavar="CHOICE")] = "auto",
+    stream_parser: Annotated[str | None, Parameter(metavar="PARSER")] = None,
     max_tokens: Annotated[int | None, Parameter(metavar="N")] = None,
     temperature: Annotated[float | None, Parameter(metavar="T")] = None,
 ) -> int:
@@ -55,6 +58,9 @@ def request(
         A JSON list of tools that the model may call.
     tool_choice
         auto, none, required, or the name of a tool.
+    stream_parser
+        How the model calls tools: api_tool_call, or a text format (xml, json, sentinel) for a body that tells it of
+        the tools in words. Without it, as TOOLWIRE_STREAM_PARSER says, or else what the provider has.
     max_tokens
         The most that the model may write.
     temperature
@@ -76,6 +82,16 @@ def request(
         messages = load_conversation(read_whole(conversation))
     except ConfigError as error:
         raise ConfigError(_named(conversation, error.message), hint=error.hint) from None
+    parser = choose_parser(
+        None if stream_parser is None else as_text(stream_parser),
+        provider=target.wire if target.provider is None else target.provider.name,
+        model=target.model,
+        tools=[tool.name for tool in offered],
+        native_tools=target.provider is None or target.provider.native_tools,
+    )
+    if not parser.native and parser.format is not None:
+        messages = as_text_conversation(messages, offered, parser.format, tool_choice=tool_choice)
+        offered, tool_choice = [], "auto"
     notes: list[str] = []
     body = target.encode(messages=messages, tools=offered, tool_choice=tool_choice, notes=notes, **options)
     for note in notes:

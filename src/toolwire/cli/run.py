@@ -41,6 +41,7 @@ def run(
     base_url: Annotated[str | None, Parameter(metavar="URL")] = None,
     system: Annotated[str, Parameter(metavar="TEXT", show_default=False)] = "",
     no_tools: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    stream_parser: Annotated[str | None, Parameter(metavar="PARSER")] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     max_turns: Annotated[int, Parameter(metavar="N")] = MAX_TURNS,
     timeout: Annotated[float, Parameter(metavar="SECONDS")] = Timeouts().idle,
@@ -59,6 +60,9 @@ def run(
         Words that stand before the conversation.
     no_tools
         Offer no tools.
+    stream_parser
+        How the model calls tools: api_tool_call, a text format (xml, json, sentinel), api_tool_call+xml for both, or
+        auto: text where the provider has no tool calls. Without it, as TOOLWIRE_STREAM_PARSER says, or else auto.
     json
         Print every event as one JSON line.
     max_turns
@@ -94,6 +98,7 @@ def run(
         base_url=None if base_url is None else as_text(base_url),
         transport=AiohttpTransport(timeouts=Timeouts(idle=timeout)),
         max_turns=max_turns,
+        stream_parser=None if stream_parser is None else as_text(stream_parser),
     )
     if words == EMBEDDED_WORDS:
         ensure_weights()

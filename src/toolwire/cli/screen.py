@@ -47,6 +47,8 @@ class _Shown:
         self.ended = False
         self.path: tuple[str | int, ...] | None = None
         self.room = CALL_CHARACTERS
+        self.blank = kind is SegmentType.TEXT
+        """Nothing but space so far, as it stands between calls in text: not worth a line."""
         self.wrap: WordWrap | None = None
 
 
@@ -111,12 +113,14 @@ class Screen:
             self._finished(event)
 
     def _segment(self, event: SegmentEvent) -> None:
+        if event.segment_type is SegmentType.MARKUP:
+            return
         if event.type is EventType.START and event.segment_type is not None:
             self._segments[event.segment_id] = shown = _Shown(event.segment_type)
             if self._console.is_terminal:
                 # A pipe gets the text as it is.
                 shown.wrap = WordWrap(self._console.width)
-            if len(self._segments) == 1:
+            if len(self._segments) == 1 and not shown.blank:
                 self._open(shown)
             if event.segment_type in CALL_SEGMENTS:
                 self._calls += 1
@@ -148,6 +152,13 @@ class Screen:
                 self._field(event.segment_id, shown, field)
         else:
             text = visible(event.delta)
+            if shown.blank:
+                text = text.lstrip("\n")
+                if not text.strip():
+                    return
+                shown.blank = False
+                if event.segment_id == next(iter(self._segments)):
+                    self._open(shown)
             if shown.wrap is not None:
                 text = shown.wrap.feed(text)
             self._add(event.segment_id, text, _STYLES.get(shown.kind, ""))
@@ -189,7 +200,7 @@ class Screen:
             del self._segments[front]
             self.settle()
             behind = next(iter(self._segments.values()), None)
-            if behind is not None:
+            if behind is not None and not behind.blank:
                 self._open(behind)
                 for text, style in behind.waiting:
                     self._write(text, style)

@@ -1,4 +1,4 @@
-"""tools.json, as `decode` and `request` take it."""
+"""tools.json, as the commands take it."""
 
 from __future__ import annotations
 
