@@ -16,7 +16,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$name; break; fi; done)
 # Worker processes for the tests: one for each core.
 JOBS ?= auto
-# Mutated streams of each wire format; MINUTES=… gives a time instead.
+# Mutated streams or texts of each format; MINUTES=… gives a time instead.
 RUNS ?= 100000
 MINUTES ?=
 
@@ -74,12 +74,12 @@ bench: $(VENV)/.test $(VENV)/.bench $(VENV)/peers/.made ## Speed and memory: our
 	@echo "Measuring (about ten minutes; leave the machine alone meanwhile) …"
 	$(BIN)/python -m bench.speed
 
-fuzz: $(VENV)/.test ## Mutated streams through the decoders: RUNS=100000 of each wire, or MINUTES=… (about ten minutes)
-	@echo "Fuzzing (about ten minutes; less with RUNS=… or MINUTES=…) …"
+fuzz: $(VENV)/.test ## Mutated streams and texts through the readers: RUNS=100000 of each format, or MINUTES=… (about fifteen minutes)
+	@echo "Fuzzing (about fifteen minutes; less with RUNS=… or MINUTES=…) …"
 	$(BIN)/python -m bench.fuzz $(if $(MINUTES),--minutes $(MINUTES),--runs $(RUNS))
 
-figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability.md (about twenty-five minutes)
-	@echo "Obtaining the figures (about twenty-five minutes) …"
+figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability.md (about forty minutes)
+	@echo "Obtaining the figures (about forty minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) -m figures -q
 	$(BIN)/python -m bench.figures
 

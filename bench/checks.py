@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from toolwire import EventType, Message, SegmentEvent, Stream, ToolwireError, encode_request, errors
-from toolwire.errors import ConfigError
+from toolwire import EventType, Message, SegmentEvent, Stream, TextStream, ToolwireError, encode_request, errors
+from toolwire.errors import ConfigError, LimitExceeded
 from toolwire.limits import DEFAULT_LIMITS
 from toolwire.messages import ToolResultPart, tool_results, user
 from toolwire.providers.wires import WIRES
@@ -73,6 +73,8 @@ def merged(events: Iterable[SegmentEvent]) -> list[SegmentEvent]:
             or last.type is not EventType.CONTENT
             or last.segment_id != event.segment_id
         ):
+            if event.fields is not None:  # a start that waited for the head has several of one value
+                event = msgspec.structs.replace(event, fields=_joined_fields(event.fields))
             made.append(event)
             continue
         fields = None
@@ -87,7 +89,7 @@ def same_events(left: list[SegmentEvent], right: list[SegmentEvent]) -> bool:
     return left == right or merged(left) == merged(right)
 
 
-def check_end(events: list[SegmentEvent], stream: Stream) -> None:
+def check_end(events: list[SegmentEvent], stream: Stream | TextStream) -> None:
     """Exactly one DONE or ERROR, the last event, and it says what the stream says. After it nothing is read."""
     ends = [event for event in events if event.type in (EventType.DONE, EventType.ERROR)]
     if len(ends) != 1 or ends[0] is not events[-1]:
@@ -99,7 +101,8 @@ def check_end(events: list[SegmentEvent], stream: Stream) -> None:
         raise Fault("ERROR from a stream that is complete or has no error")
     elif ends[0].error.type not in ERROR_NAMES:
         raise Fault(f"an error of the unknown type {ends[0].error.type}")
-    if stream.feed(_MORE[stream.wire]) or stream.close():
+    more = stream.feed(_MORE[stream.wire]) if isinstance(stream, Stream) else stream.feed("more")
+    if more or stream.close():
         raise Fault("events after the end")
 
 
@@ -117,7 +120,7 @@ def check_segments(events: list[SegmentEvent]) -> None:
         raise Fault(f"no END for {left}")
 
 
-def check_invocations(events: list[SegmentEvent], stream: Stream, tools: ToolRegistry | None) -> None:
+def check_invocations(events: list[SegmentEvent], stream: Stream | TextStream, tools: ToolRegistry | None) -> None:
     """Invocations only from complete streams, each of them exactly what its segment showed."""
     if stream.invocations and (not stream.complete or stream.stop_reason not in MAY_RUN):
         raise Fault(f"an invocation from a stream that ended with {stream.stop_reason}, error {stream.error!r}")
@@ -139,7 +142,7 @@ def check_invocations(events: list[SegmentEvent], stream: Stream, tools: ToolReg
             raise Fault(f"the invocation of {invocation.tool_name!r} has a segment of {start.tool_name!r}")
         if (end.metadata or {}).get("arguments") != invocation.arguments:
             raise Fault(f"END and invocation differ in their arguments: {end.metadata}, {invocation.arguments}")
-        if shown.get(invocation.id, "") != invocation.raw_arguments:
+        if isinstance(stream, Stream) and shown.get(invocation.id, "") != invocation.raw_arguments:
             raise Fault("the invocation's text is not the text that was shown")
         _check_fields(fields.get(invocation.id, []), invocation.arguments)
         if tools is not None:
@@ -156,6 +159,26 @@ def check_stream(events: list[SegmentEvent], stream: Stream, tools: ToolRegistry
     message = stream.message
     msgspec.json.encode([events, stream.summary(), message, stream.problems, stream.quirks])
     check_encoding(stream.wire, message)
+
+
+def check_text(text: str, events: list[SegmentEvent], stream: TextStream, tools: ToolRegistry | None = None) -> None:
+    """The same for text that was fed: besides, no character is lost, and a call runs or says why it does not."""
+    check_end(events, stream)
+    check_segments(events)
+    check_invocations(events, stream, tools)
+    shown = "".join(event.delta for event in events if event.type is EventType.CONTENT)
+    if shown != text and not (stream.error is not None and text.startswith(shown)):
+        raise Fault("the content is not the text that was fed")
+    if stream.error is not None and not isinstance(stream.error, LimitExceeded):
+        raise Fault(f"text that breaks the stream: {stream.error!r}")
+    runs = {invocation.id for invocation in stream.invocations}
+    begun = {event.segment_id for event in events if event.type is EventType.START and event.tool_name is not None}
+    silent = [one for one in begun if (one in runs) is (one in stream.problems)]
+    if silent:
+        raise Fault(f"calls that neither run nor say why, or both: {silent}")
+    message = stream.message
+    msgspec.json.encode([events, stream.summary(), message, stream.problems])
+    check_encoding("openai-chat", message)
 
 
 def check_encoding(wire: str, message: Message) -> None:

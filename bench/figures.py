@@ -17,8 +17,8 @@ from time import monotonic
 
 import msgspec
 
-from . import agreement, apis, proofs
-from .fuzz import SLOWEST, fuzz_all
+from . import agreement, apis, proofs, text_proofs
+from .fuzz import READABLE, SLOWEST, fuzz_all
 from .payloads import CORPUS
 from .report import machine, table, write_document
 from .wires import SUBJECTS, Subject
@@ -54,12 +54,11 @@ def split_invariance(subjects: Sequence[Subject], extent: proofs.Extent) -> Iter
         yield Figure(subject.name, words, not found.faults)
 
 
-def mutations(subjects: Sequence[Subject], count: int) -> Iterator[Figure]:
+def mutations(names: Sequence[str], count: int) -> Iterator[Figure]:
     """A2."""
     seed = random.SystemRandom().randrange(2**31)
     folder = Path(tempfile.mkdtemp(prefix="toolwire-fuzz-"))
-    wires = [subject.name for subject in subjects]
-    for result in fuzz_all(wires, seed, runs=count, seconds=None, folder=folder):
+    for result in fuzz_all(names, seed, runs=count, seconds=None, folder=folder):
         for path, words in result.faults.items():
             print(f"FAULT {path}: {words}")
         slowest = f"the slowest {result.slowest * 1000:.1f} ms"
@@ -124,6 +123,57 @@ def interleavings(subjects: Sequence[Subject]) -> Iterator[Figure]:
             yield Figure(subject.name, words, found.runs == 34_650 and not found.faults)
 
 
+def text_cuts(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Figure]:
+    """B1."""
+    for format_ in formats:
+        found = text_proofs.splits(format_, extent)
+        words = f"{found.runs:,} runs over {found.bodies:,} texts, {len(found.faults)} differences"
+        yield Figure(format_, words, found.bodies > 0 and not found.faults)
+
+
+def injections() -> Iterator[Figure]:
+    """B2."""
+    strings, passed, failed = text_proofs.injections()
+    words = f"{strings} strings in every place and format: {passed} tests passed, {failed} failed"
+    yield Figure("all text formats", words, strings >= 500 and passed > 0 and not failed)
+
+
+def look_alikes(formats: Sequence[str]) -> Iterator[Figure]:
+    """B4."""
+    texts, runs, faults = text_proofs.look_alikes(formats)
+    for fault in faults[:20]:
+        print(f"FAULT {fault}")
+    words = f"{texts} texts, read {runs:,} times, {len(faults)} taken for a call"
+    yield Figure("all text formats" if len(formats) > 1 else formats[0], words, texts >= 200 and not faults)
+
+
+def hostile(formats: Sequence[str], size: int) -> Iterator[Figure]:
+    """B5."""
+    met = text_proofs.hostile(size, [format_ for format_ in formats if format_ in text_proofs.READERS])
+    for format_ in dict.fromkeys(one.format for one in met):
+        found = [one for one in met if one.format == format_]
+        for one in found:
+            seconds, ends = " → ".join(f"{taken:.2f}" for taken in one.seconds), one.ends or "no error"
+            print(f"{format_}, {one.pattern}: {seconds} s, × {one.factor:.2f}, {one.fault or ends}")
+        steepest = max(found, key=lambda one: one.factor)
+        slowest = max(found, key=lambda one: one.seconds[1])
+        faults = [one for one in found if one.fault]
+        words = (
+            f"{len(found)} patterns of {size / 1e6:g} MB: t(2n)/t(n) at most {steepest.factor:.2f} "
+            f"({steepest.pattern}), the slowest {slowest.seconds[1]:.1f} s ({slowest.pattern}), "
+            f"{sum(bool(one.ends) for one in found)} ended by a LimitExceeded, {len(faults)} faults"
+        )
+        yield Figure(format_, words, not faults and steepest.factor <= 2.2)
+
+
+def round_trip(formats: Sequence[str], count: int) -> Iterator[Figure]:
+    """Random calls, written and read back."""
+    for format_, (runs, faults) in text_proofs.round_trip(count, formats).items():
+        for fault in faults[:5]:
+            print(f"FAULT {fault}")
+        yield Figure(format_, f"{runs:,} answers, {len(faults)} not read back exactly", runs > 0 and not faults)
+
+
 def recorded_calls(subjects: Sequence[Subject]) -> Iterator[Figure]:
     """Calls as the recording clients echoed them."""
     for subject in subjects:
@@ -146,8 +196,66 @@ def sdk(subjects: Sequence[Subject]) -> Iterator[Figure]:
         yield Figure(subject.name, found.words("sdk_faults.json") + rest, found.holds)
 
 
-def all_proofs(subjects: Sequence[Subject], extent: proofs.Extent) -> Iterator[Proof]:
-    """Every row of the table, in order."""
+def all_proofs(names: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
+    """Every row of the table for these wire and text formats, in order."""
+    subjects = [SUBJECTS[name] for name in names if name in SUBJECTS]
+    formats = [name for name in names if name not in SUBJECTS]
+    if subjects:
+        yield from wire_proofs(subjects, names, extent)
+    else:
+        yield mutation_proof(names, extent)
+    if formats:
+        yield from proofs_of_text(formats, extent)
+
+
+def mutation_proof(names: Sequence[str], extent: proofs.Extent) -> Proof:
+    """A2, for wire and text formats alike."""
+    return Proof(
+        "A2 mutated streams and texts",
+        "`bench.fuzz`: bytes, lines, events and JSON values changed, marks of calls added, lost, doubled and moved, "
+        "odd answers made up; each whole and cut, with and without tools and live arguments, and sent back by the "
+        "encoder; texts also broken off, and with tight bounds. Target: 0 broken promises, none over 50 ms",
+        lambda: mutations(names, extent.mutations),
+    )
+
+
+def proofs_of_text(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
+    """Calls that stand in text."""
+    yield Proof(
+        "B1 the same text gives the same events wherever it is cut",
+        "every text of tests/data/text: character by character, every cut in two, in three up to "
+        f"{extent.cut_in_three // 3} characters, {extent.random_cuts} random cuts, and every prefix: all content "
+        "joined is the text that was fed, and no prefix runs what the whole does not",
+        lambda: text_cuts(formats, extent),
+    )
+    yield Proof(
+        "B2 only the answer's own text is read",
+        "tests/embedded/test_injections.py: every format's own marks in results, errors, user text, reasoning, "
+        "refusals, file contents, arguments and tool names. Target: 500 strings, 0 invocations",
+        injections,
+    )
+    yield Proof(
+        "B4 look-alikes",
+        "other brackets, other letters, characters nobody sees, in the marks and in the tools' names; alone, in a "
+        "sentence and in a code fence. Target: 200, 0 taken for a call",
+        lambda: look_alikes(formats),
+    )
+    yield Proof(
+        "B5 hostile text",
+        "openers without end, unclosed quotes, near-markers, brackets, fences, blanks, in reads of 16 KiB; half of it "
+        "and all of it. Target: 2.2, typed errors alone, 0 calls",
+        lambda: hostile(formats, extent.hostile),
+    )
+    yield Proof(
+        "What is written is read back",
+        "random tools (unions, references, enumerations, nested), arguments that fit them (quotes, marks of every "
+        "format, blanks at the ends), written as the format teaches it, in prose, read at random cuts",
+        lambda: round_trip(formats, extent.round_trips),
+    )
+
+
+def wire_proofs(subjects: Sequence[Subject], names: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
+    """Answers as the providers send them."""
     yield Proof(
         "A1 the same bytes give the same events wherever they are cut",
         "every recorded stream and one made for each known oddity: byte by byte, every cut in two up to "
@@ -155,12 +263,7 @@ def all_proofs(subjects: Sequence[Subject], extent: proofs.Extent) -> Iterator[P
         "each; adjacent text merged, everything else equal",
         lambda: split_invariance(subjects, extent),
     )
-    yield Proof(
-        "A2 mutated streams",
-        "`bench.fuzz`: bytes, lines, events and JSON values changed, odd answers made up; each whole and cut, with and "
-        "without tools and live arguments, and sent back by the encoder. Target: 0 broken promises, none over 50 ms",
-        lambda: mutations(subjects, extent.mutations),
-    )
+    yield mutation_proof(names, extent)
     yield Proof(
         "A3 streams that break off",
         f"every prefix of bodies up to {extent.every_prefix:,} bytes, 50 of each larger one; a prefix without the "
@@ -186,7 +289,7 @@ def all_proofs(subjects: Sequence[Subject], extent: proofs.Extent) -> Iterator[P
     )
     yield Proof(
         "A8 strict JSON for arguments",
-        "tests/stream/test_strict_json.py, and the time by the clock here. Target: all, 10 ms",
+        "tests/test_strict_json.py, and the time by the clock here. Target: all, 10 ms",
         strict_json,
     )
     yield Proof(
@@ -217,20 +320,20 @@ def main() -> int:
     """Obtain all figures, print and write them; 1 when one misses its target."""
     reader = argparse.ArgumentParser(prog="python -m bench.figures", description="The figures behind the claims.")
     reader.add_argument("--quick", action="store_true", help="a few minutes; nothing is written")
-    reader.add_argument("--wire", choices=SUBJECTS, help="one wire format alone; nothing is written")
-    reader.add_argument("--mutations", type=int, help="bodies of each format for A2 (default 100,000)")
+    reader.add_argument("--wire", choices=READABLE, help="one wire or text format alone; nothing is written")
+    reader.add_argument("--mutations", type=int, help="bodies or texts of each format for A2 (default 100,000)")
     reader.add_argument("--only", help="only rows whose title begins so; nothing is written")
     given = reader.parse_args()
     quick = given.quick or not CORPUS.is_dir()
     if quick and not given.quick:
         print("The recordings are not here: a quick run over the streams made for the purpose, and nothing is written.")
-    subjects = [SUBJECTS[given.wire]] if given.wire else list(SUBJECTS.values())
+    names = [given.wire] if given.wire else READABLE
     rows: list[list[str]] = []
     missed = False
     extent = proofs.QUICK if quick else proofs.FULL
     if given.mutations is not None:
         extent = msgspec.structs.replace(extent, mutations=given.mutations)
-    for proof in all_proofs(subjects, extent):
+    for proof in all_proofs(names, extent):
         if not proof.title.startswith(given.only or ""):
             continue
         started = monotonic()
@@ -244,7 +347,7 @@ def main() -> int:
         "# Reliability",
         "Written by `make figures` (`python -m bench.figures`): every figure is the result of that run, which fails "
         f"when one misses its target. On {machine()}.",
-        table(["row", "wire", "figure", "target", "how it was obtained"], rows),
+        table(["row", "format", "figure", "target", "how it was obtained"], rows),
     ]
     if CORPUS.is_dir() and not given.wire and not given.only:
         found = apis.every_api()

@@ -1,4 +1,4 @@
-"""Broken streams without end: whatever the bytes, every promise of `bench.checks` must hold.
+"""Broken streams and texts without end: whatever comes, every promise of `bench.checks` must hold.
 
     python -m bench.fuzz [--wire W] [--runs N | --minutes M] [--seed S] [--folder F] [--replay FILE...]
 
@@ -24,12 +24,15 @@ import msgspec
 
 from toolwire.tools.registry import ToolRegistry
 
+from . import text_fuzz
 from .bounds import endless_line
 from .checks import Fault, check_stream, decode, frames_of, random_cut, same_events
 from .mutate import Stock, mutate, stock
 from .tools import registry
 from .wires import SUBJECTS, Subject
 
+READABLE = (*SUBJECTS, *text_fuzz.FORMATS)
+"""All that is fuzzed: wire formats, which read bytes, and text formats, which read text."""
 SLOWEST = 0.05
 """Seconds of processor time that no body may take."""
 SHARE = 2_500
@@ -56,6 +59,10 @@ class FuzzResult(msgspec.Struct):
 
 def check_body(wire: str, body: bytes, rng: random.Random, tools: ToolRegistry | None, live: bool) -> float:
     """Check one body whole and cut; returns the seconds it took whole. Anything raised is a fault."""
+    if wire not in SUBJECTS:
+        text = body.decode()
+        taken = text_fuzz.check_one(wire, text, rng, tools, live)
+        return taken if taken < SLOWEST else min(text_fuzz.seconds(wire, text, tools, live) for _ in range(3))
     started = process_time()
     whole, stream = decode(wire, [body], tools=tools, live=live)
     taken = process_time() - started
@@ -84,13 +91,19 @@ def check_time(body: bytes, taken: float) -> None:
 def fuzz(wire: str, seed: int, *, runs: int | None = None, seconds: float | None = None, folder: Path) -> FuzzResult:
     """Mutate and check until the runs or the time are used up, or enough faults are found."""
     rng = random.Random(seed)
-    bodies = _mutants(SUBJECTS[wire], rng, _stock(wire))
+    if wire in SUBJECTS:
+        bodies = _mutants(SUBJECTS[wire], rng, _stock(wire))
+    else:
+        bodies = (text.encode() for text in text_fuzz.mutants(wire, rng))
     return _check_all(FuzzResult(wire, seed, faults={}), bodies, rng, runs, seconds, folder)
 
 
 def fuzz_deep(wire: str, seed: int, *, folder: Path) -> FuzzResult:
     """The same checks on every value that is as deep as Python recurses."""
-    bodies = SUBJECTS[wire].deep_streams()
+    if wire in SUBJECTS:
+        bodies = iter(SUBJECTS[wire].deep_streams())
+    else:
+        bodies = (text.encode() for text in text_fuzz.deep_texts(wire))
     return _check_all(FuzzResult(wire, seed, faults={}), bodies, random.Random(seed), None, None, folder)
 
 
@@ -99,8 +112,8 @@ def replay(paths: Sequence[Path]) -> list[str]:
     wrong: list[str] = []
     for path in paths:
         body = path.read_bytes()
-        wire = max((name for name in SUBJECTS if path.name.startswith(name)), key=len, default="openai-chat")
-        for words, tools in (("no check of tools", None), ("tools", registry()), ("no tools", ToolRegistry())):
+        wire = max((name for name in READABLE if path.name.startswith(name)), key=len, default="openai-chat")
+        for words, tools in (("no check of tools", None), ("tools", _tools(wire)), ("no tools", ToolRegistry())):
             for live in (False, True):
                 for seed in range(30):
                     try:
@@ -144,8 +157,8 @@ def _stock(wire: str) -> Stock:
 
 
 @cache
-def _tools() -> ToolRegistry:
-    tools = registry()
+def _tools(wire: str) -> ToolRegistry:
+    tools = registry() if wire in SUBJECTS else text_fuzz.TOOLS
     for tool in tools:
         tool.problem({})  # the first check imports the validator, which is no body's fault
     return tools
@@ -159,7 +172,7 @@ def _check_all(
     seconds: float | None,
     folder: Path,
 ) -> FuzzResult:
-    tools = _tools()
+    tools = _tools(result.wire)
     deadline = None if seconds is None else monotonic() + seconds
     for number, body in enumerate(bodies):
         if number == runs or (deadline is not None and number % 50 == 0 and monotonic() > deadline):
@@ -173,7 +186,8 @@ def _check_all(
         except Exception as error:
             folder.mkdir(parents=True, exist_ok=True)
             name = hashlib.sha256(body).hexdigest()[:16]
-            path = folder / f"{result.wire}-{name}.{SUBJECTS[result.wire].suffix}"
+            suffix = SUBJECTS[result.wire].suffix if result.wire in SUBJECTS else "txt"
+            path = folder / f"{result.wire}-{name}.{suffix}"
             path.write_bytes(body)
             result.faults[str(path)] = f"{type(error).__name__}: {error}"
             if len(result.faults) >= _ENOUGH:
@@ -201,8 +215,10 @@ def _seconds(wire: str, body: bytes, tools: ToolRegistry | None, live: bool) -> 
 
 def main() -> int:
     """The command line; 1 when a promise was broken."""
-    reader = argparse.ArgumentParser(prog="python -m bench.fuzz", description="Mutated streams through the decoders.")
-    reader.add_argument("--wire", choices=SUBJECTS, help="one wire format (default: all in turn)")
+    reader = argparse.ArgumentParser(
+        prog="python -m bench.fuzz", description="Mutated streams and texts through the readers."
+    )
+    reader.add_argument("--wire", choices=READABLE, help="one wire or text format (default: all in turn)")
     reader.add_argument("--runs", type=int, default=100_000, help="how many bodies of each format (default 100,000)")
     reader.add_argument("--minutes", type=float, help="how long in all, instead of a number")
     reader.add_argument("--seed", type=int, help="to repeat a run (default: a new one, printed)")
@@ -213,7 +229,7 @@ def main() -> int:
         wrong = replay(given.replay)
         print("\n".join(wrong) or f"{len(given.replay)} bodies, nothing wrong")
         return 1 if wrong else 0
-    wires = [given.wire] if given.wire else list(SUBJECTS)
+    wires = [given.wire] if given.wire else list(READABLE)
     seed = random.SystemRandom().randrange(2**32) if given.seed is None else given.seed
     folder = given.folder or Path(tempfile.mkdtemp(prefix="toolwire-fuzz-"))
     print(f"seed {seed}, bodies that fail go to {folder}", flush=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from toolwire.stream.strict_json import NotStrict, parse
+from toolwire.strict_json import NotStrict, parse
 from toolwire.wire.sse import SseDecoder
 
 from . import aws
@@ -40,10 +40,20 @@ class Extent(msgspec.Struct, frozen=True):
     random_cuts: int = 200
     every_prefix: int = 2_500
     mutations: int = 100_000
+    round_trips: int = 1_000_000
+    hostile: int = 10_000_000
 
 
 FULL = Extent()
-QUICK = Extent(cut_in_three=100, cut_in_two=400, random_cuts=3, every_prefix=200, mutations=2_000)
+QUICK = Extent(
+    cut_in_three=100,
+    cut_in_two=400,
+    random_cuts=3,
+    every_prefix=200,
+    mutations=2_000,
+    round_trips=12_500,
+    hostile=400_000,
+)
 
 
 class Found(msgspec.Struct):
@@ -202,9 +212,7 @@ def framing_cases() -> tuple[int, list[str]]:
 
 def strict_json() -> tuple[int, int, float]:
     """Tests passed and failed, and the seconds to refuse a very deep text."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/stream/test_strict_json.py"]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|error)", ran.stdout)}
+    passed, failed = run_tests("tests/test_strict_json.py")
     deep = "[" * 100_000 + "]" * 100_000
     least = float("inf")
     for _ in range(5):
@@ -213,7 +221,15 @@ def strict_json() -> tuple[int, int, float]:
             parse(deep)
         except NotStrict:
             least = min(least, process_time() - started)
-    return counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0), least
+    return passed, failed, least
+
+
+def run_tests(file: str) -> tuple[int, int]:
+    """How many tests of a file pass, and how many fail."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|error)", ran.stdout)}
+    return counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0)
 
 
 def _module(path: Path) -> Any:

@@ -12,14 +12,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from . import growth, memory, sans_io
+from . import growth, memory, sans_io, text
 from .loopback import WORDS as HTTP_WORDS
 from .loopback.race import Ports, Reading, race, race_table, race_verdicts, server
 from .payloads import ROOT
 from .report import Verdict, machine, write_document
 from .wires import SUBJECTS
 
-PARTS = ("http", "sans-io", "growth", "memory")
+PARTS = ("http", "sans-io", "text", "growth", "memory")
 PICTURE = "performance.svg"
 OPENING = f"""
 Written by `make bench` (`python -m bench.speed`), which obtains every number on this page anew in one run; it takes
@@ -67,6 +67,13 @@ def sans_io_part(page: Page, wires: Sequence[str]) -> None:
         page.verdicts += sans_io.speed_verdicts(timings)
 
 
+def text_part(page: Page) -> None:
+    """Calls that stand in text."""
+    calls, plain = text.time_calls(), text.time_plain()
+    page.add("## Calls in text", text.WORDS, text.call_table(calls), text.PLAIN_WORDS, text.plain_table(plain))
+    page.verdicts += text.text_verdicts(calls, plain)
+
+
 def growth_part(page: Page, wires: Sequence[str]) -> None:
     """Ten times and twice the input."""
     page.add("## Growth", growth.DECADE_WORDS)
@@ -106,6 +113,8 @@ def main() -> int:
             http_part(page, ports, wires, picture=whole)
         if "sans-io" in parts:
             sans_io_part(page, wires)
+        if "text" in parts:
+            text_part(page)
         if "growth" in parts:
             growth_part(page, wires)
         if "memory" in parts:

@@ -10,6 +10,7 @@ from bench.loopback.contenders import CONTENDERS, FLOOR, OURS
 from bench.loopback.race import Reading, race_table, race_verdicts
 from bench.memory import MANY, Crowd, Weight, memory_verdicts
 from bench.payloads import ROOT, payloads
+from bench.text import Timed, call_table, plain_table, text_verdicts
 from bench.wires import SUBJECTS
 
 
@@ -46,6 +47,28 @@ def test_the_answer_itself_is_not_toolwires_own_part() -> None:
     heavy, light = Weight("gemini", "text", 12_000, 1_500), Weight("gemini", "text", 12_000, 2_500)
     free = Weight("gemini", "long calls", 50_000, 1, aimed=False)
     assert [verdict.holds for verdict in memory_verdicts(None, None, [heavy, light, free])] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "holds"),
+    [
+        ([0.002, 0.02, 0.2], [True, True]),
+        ([0.002, 0.02, 0.25], [False, True]),
+        ([0.002, 0.025, 0.2], [False, True]),
+        ([0.006, 0.06, 0.5], [True, False]),
+    ],
+)
+def test_calls_in_text_are_linear_and_quick_or_it_is_a_miss(seconds: list[float], holds: list[bool]) -> None:
+    floor, call = Timed("", "join", [0.001, 0.02, 0.9], 50_000), Timed("xml", "a call", seconds, 50_000)
+    assert [verdict.holds for verdict in text_verdicts([floor, call], [])] == holds
+    assert f"| {seconds[-1] * 1000:.2f} ms | {seconds[-1] * 20:.2f} |" in call_table([floor, call])
+
+
+def test_prose_alone_has_a_target_in_microseconds_per_delta() -> None:
+    quick, slow = Timed("xml", "prose", [0.75], 250_000), Timed("json", "prose", [0.76], 250_000)
+    free = Timed("xml", "Markdown and code", [9.0], 250_000)
+    assert [verdict.holds for verdict in text_verdicts([], [quick, slow, free])] == [True, False]
+    assert "| 0.75 s | 3.00 |" in plain_table([quick])
 
 
 def test_the_server_sends_each_answer_whole_an_event_a_chunk() -> None:

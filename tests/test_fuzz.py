@@ -1,4 +1,7 @@
-"""Mutated streams of every wire format, and bodies that once broke a promise; `make fuzz` runs ten times as many."""
+"""Mutated streams of every wire format, mutated texts of every text format, and what once broke a promise.
+
+`make fuzz` runs ten times as many.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from bench.bounds import meet
-from bench.fuzz import FuzzResult, fuzz, fuzz_deep, replay
+from bench.fuzz import READABLE, FuzzResult, fuzz, fuzz_deep, replay
+from bench.text_fuzz import FORMATS
 from bench.wires import SUBJECTS
 from bench.wires.subject import BOUNDS
 
+from toolwire.embedded.registry import format_names
 from toolwire.providers.wires import WIRES
 
 KEPT = sorted((Path(__file__).parent / "data" / "fuzz").glob("*.*"))
@@ -31,7 +36,15 @@ def test_mutated_streams_keep_every_promise(wire: str, chunk: int, tmp_path: Pat
     assert result.runs == RUNS
 
 
-@pytest.mark.parametrize("wire", SUBJECTS)
+@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("format_", FORMATS)
+def test_mutated_texts_keep_every_promise(format_: str, chunk: int, tmp_path: Path) -> None:
+    result = fuzz(format_, 1_000 * chunk + 1, runs=RUNS, folder=tmp_path)
+    check(result)
+    assert result.runs == RUNS
+
+
+@pytest.mark.parametrize("wire", READABLE)
 def test_deep_values_keep_every_promise(wire: str, tmp_path: Path) -> None:
     result = fuzz_deep(wire, 1, folder=tmp_path)
     check(result)
@@ -52,5 +65,6 @@ def test_input_without_end_meets_its_bound(wire: str, name: str) -> None:
     assert met.holds, str(met)
 
 
-def test_every_wire_is_fuzzed() -> None:
+def test_every_wire_and_every_text_format_is_fuzzed() -> None:
     assert set(SUBJECTS) == set(WIRES)
+    assert set(READABLE) == {*WIRES, *format_names()}
