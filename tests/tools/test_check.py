@@ -284,10 +284,13 @@ def test_syntax_trees_of_many_kinds_are_checked_in_bounded_time(count: int, keyw
 
 
 @pytest.mark.parametrize("keyword", ["anyOf", "allOf"])
-def test_definitions_that_double_each_other_are_refused(keyword: str) -> None:
-    names = {f"n{i}": {keyword: [{"$ref": f"#/$defs/n{i + 1}"}] * 2} for i in range(40)}
+@pytest.mark.parametrize(
+    ("name", "written"), [("n", "n"), ("n/", "n~1"), ("n~", "n~0"), ("n ", "n%20"), ("n/", "n%7E1")]
+)
+def test_definitions_that_double_each_other_are_refused(keyword: str, name: str, written: str) -> None:
+    names = {f"{name}{i}": {keyword: [{"$ref": f"#/$defs/{written}{i + 1}"}] * 2} for i in range(40)}
     with pytest.raises(ToolDefinitionError, match="over 50,000 parts"):
-        check({"a": {"$ref": "#/$defs/n0"}}, **{"$defs": {**names, "n40": {"type": "string"}}})
+        check({"a": {"$ref": f"#/$defs/{written}0"}}, **{"$defs": {**names, f"{name}40": {"type": "string"}}})
 
 
 @pytest.mark.parametrize("end", ["type", "items"])

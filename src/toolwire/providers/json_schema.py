@@ -6,20 +6,12 @@ from typing import Any
 
 import msgspec
 
+from ..tools.references import target
+
 
 def referenced(root: dict[str, Any], reference: Any) -> dict[str, Any] | None:
     """The schema that a `$ref` within `root` means; None where it is no such reference or leads nowhere."""
-    if not isinstance(reference, str) or reference[:1] != "#":
-        return None
-    found: Any = root
-    for step in reference[1:].split("/")[1:]:
-        step = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and step.isascii() and step.isdigit() and int(step[:6]) < len(found):
-            found = found[int(step[:6])]
-        elif isinstance(found, dict) and step in found:
-            found = found[step]
-        else:
-            return None
+    found = target(root, reference)
     return found if isinstance(found, dict) else None
 
 

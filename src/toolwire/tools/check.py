@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolDefinitionError
+from .references import target
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
@@ -148,7 +149,7 @@ class ArgumentCheck:
             if name in properties:
                 wanted = properties[name]
                 if isinstance(wanted, dict) and "$ref" in wanted:
-                    wanted = _target(self._schema, wanted["$ref"]) or wanted
+                    wanted = target(self._schema, wanted["$ref"]) or wanted
                 wanted = json.dumps(wanted, ensure_ascii=False)
                 yield f"{spell_path([name])}: does not fit its schema {cut(wanted, _LINE // 2)}"
             else:
@@ -220,10 +221,10 @@ def _weigh(schema: dict[str, Any]) -> tuple[int, int]:
         nonlocal recursive, widest
         if reference not in known:
             known[reference] = None
-            target = _target(schema, reference)
-            if target is None:
+            found_at = target(schema, reference)
+            if found_at is None:
                 recursive, widest = True, max(widest, 2)
-            known[reference] = walk(target)
+            known[reference] = walk(found_at)
         found = known[reference]
         if found is None:
             recursive = True
@@ -303,17 +304,6 @@ def _looks_inside(schema: dict[str, Any]) -> int:
         + any(keyword in schema for keyword in ("unevaluatedProperties", "unevaluatedItems", "contains"))
         + (len(patterns) if isinstance(patterns, dict) else 0)
     )
-
-
-def _target(schema: dict[str, Any], reference: str) -> Any:
-    node: Any = schema
-    if reference == "#":
-        return node
-    if not reference.startswith("#/"):
-        return None
-    for key in reference[2:].split("/"):
-        node = node.get(key) if isinstance(node, dict) else None
-    return node
 
 
 def _other_tag(error: ValidationError, path: list[str | int]) -> bool:
