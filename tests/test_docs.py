@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from toolwire.embedded import registry
+from toolwire.tools import forms
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_RUN = "<!-- not run:"
@@ -35,6 +38,15 @@ def run(path: Path, code: str) -> None:
     exec(compile(code, str(path), "exec"), {"__name__": "__main__"})
 
 
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an example registers is gone after it."""
+    monkeypatch.setattr(forms, "_FORMS", dict(forms._FORMS))
+    for name in ("_formats", "_by_provider", "_by_model", "_by_tool"):
+        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+
+
+@pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize(("path", "where", "code", "_"), QUICK, ids=[block[1] for block in QUICK])
 def test_examples_run(path: Path, where: str, code: str, _: bool) -> None:
     run(path, code)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -437,6 +438,40 @@ def test_damaged_values_never_raise_and_never_depend_on_cuts(data: st.DataObject
     outcome = read(data.draw(cut(text)))
     assert outcome == read([text]) == read(text)
     check_against_oracle(text + "\n", read([text, "\n"]))
+
+
+LONG_TOKENS = [
+    *(
+        '"',
+        '", "k": "',
+        "\\",
+        "\\n",
+        '\\"',
+        "\\\\",
+        "\\/",
+        "\\x",
+        "\\u00e9",
+        "\\ud83d\\ude00",
+        "\\ud83d",
+        "\\ude00",
+        "\\u12",
+        "\\uzz",
+    ),
+    *("a", "hello world " * 3, "é", "🦊", "\n", "\x01", "{", "]", "1"),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_long_text_with_escapes_is_read_as_step_by_step(seed: int) -> None:
+    """Long texts are decoded in stretches, short ones are not: nobody can tell."""
+    rng = random.Random(seed)
+    for _ in range(100):
+        body = "".join(rng.choice(LONG_TOKENS) for _ in range(rng.randint(10, 40)))
+        text = f'{{"k": "{" " * 60}{body}{rng.choice(("", chr(34), chr(34) + "}"))}'
+        expected = read(text)
+        edge = rng.randrange(len(text))
+        assert read([text]) == expected
+        assert read([text[:edge], text[edge:]]) == expected
 
 
 def test_values_over_the_field_limit_are_not_shown() -> None:

@@ -38,7 +38,8 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
     except NotStrict:
         raise
     except json.JSONDecodeError as error:
-        raise NotStrict(f"the arguments are not valid JSON: {error.msg} at character {error.pos}") from None
+        fault = error.msg.removesuffix(" at")
+        raise NotStrict(f"the arguments are not valid JSON: {fault} at character {error.pos}") from None
     except RecursionError:
         raise NotStrict(f"the arguments are nested deeper than {limits.depth} levels") from None
     except ValueError as error:

@@ -276,6 +276,18 @@ async def test_a_tool_that_there_is_not_is_told_with_those_there_are(parser: str
     assert "add, fetch" in said["content"]
 
 
+@pytest.mark.parametrize("parser", FORMATS)
+async def test_a_tool_that_there_is_not_beside_one_that_there_is(parser: str) -> None:
+    wrong = written(parser).replace("add", "subtract")
+    script = Script(say(f"{written(parser)}\n{wrong}"), FIVE)
+    assert last(await collect(agent(script, parser))).text == "It is 5."
+    assert ran == [("add", (2, 3))]
+    *_, answer, said = script.requests[1]["messages"]
+    assert (answer["role"], said["role"]) == ("assistant", "user")
+    assert said["content"].endswith("there is no tool 'subtract'. The tools are: add, fetch.")
+    assert "5" in said["content"].split("Error")[0]
+
+
 async def test_a_model_that_never_finds_a_tool_is_stopped() -> None:
     text = say(written("xml").replace("add", "subtract"))
     script = Script(*[text] * (MAX_FAILED_TURNS + 1))

@@ -92,6 +92,15 @@ def test_fences_around_calls_in_text_are_not_shown() -> None:
     assert "```" not in ran.out
 
 
+@pytest.mark.parametrize("between", ["", "\n", "\n\n"])
+def test_one_empty_line_before_a_call_in_text(between: str) -> None:
+    call = '<tool name="calculate"><arg name="expression">17 * 23</arg></tool>'
+    deltas = [{"content": "So:"}, *({"content": end} for end in between), {"content": f"{call}{between}{call}"}]
+    with ModelServer([sse(*deltas), ANSWER]) as server:
+        ran = ask(server, "What is 17 * 23?", "--stream-parser", "xml")
+    assert "\n\nSo:\n\n● calculate  expression: 17 * 23\n● calculate  expression: 17 * 23\n  → " in ran.out
+
+
 def test_a_stream_parser_that_there_is_not() -> None:
     ran = toolwire_command("run", *MODEL, "--base-url", "http://127.0.0.1:1", "--stream-parser", "native", "Hi")
     assert_sentence(ran, 2, "no stream parser 'native'")

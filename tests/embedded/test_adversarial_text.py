@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from embedded.text_feeding import FORMATS, check_cuts, work
 from embedded.text_tools import TOOLS
 from toolwire import TextStream
 from toolwire.embedded.registry import text_format
+from toolwire.embedded.scanner import TextReader
 from toolwire.limits import Limits
 
 PATTERNS = {
@@ -115,3 +118,26 @@ def test_what_is_held_is_bounded(format_: str) -> None:
         for fed, character in enumerate(opener, 1):
             given += sum(len(event.delta) for event in stream.feed(character))
             assert fed - given <= limits.held + 1024, pattern
+
+
+UNENDING = {
+    "xml": ('<tool name="nobody">', '<arg name="k{}">1</arg>'),
+    "json": ('{{"name": "nobody", "arguments": {{"a": 1', ', "k{}": 1'),
+    "sentinel": ('[[SEG_START {{"type": "nobody"', ', "k{}": 1'),
+}
+
+
+@pytest.mark.parametrize("format_", UNENDING)
+def test_a_call_of_no_tool_that_never_ends_leaves_nothing_behind(format_: str) -> None:
+    read = text_format(format_).read
+    reader = TextReader(lambda scanner: read(scanner, TOOLS))
+    start, member = UNENDING[format_]
+    reader.feed(start.format(), [])
+    tracemalloc.start()
+    try:
+        for number in range(4_000):
+            reader.feed(member.format(number), [])
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept < 20_000

@@ -120,6 +120,13 @@ def test_values_of_stream_parser() -> None:
     assert as_parser("XML").format is text_format("xml")
 
 
+@pytest.mark.parametrize("name", ["", "Mine", "my format", "xml+json", "x_y", "é"])
+def test_a_name_that_no_stream_parser_could_say(name: str) -> None:
+    with pytest.raises(ConfigError, match="no name for a text format"):
+        register_format(text_format("xml")._replace(name=name))
+    assert name not in format_names()
+
+
 def test_auto_takes_the_best_text_format_where_there_are_no_native_tools() -> None:
     for provider, name in (("perplexity", "json"), ("anthropic", "xml"), ("openai", "json-openai")):
         parser = as_parser("auto", provider=provider, native_tools=False)

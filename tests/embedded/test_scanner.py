@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from toolwire.embedded.json_source import as_it_is, read_key, read_raw, read_string, read_value
+from toolwire.embedded.json_source import read_key, read_raw, read_string, read_value
 from toolwire.embedded.scanner import SLICE, Piece, PieceKind, Scanner, TextReader, Wait
 from toolwire.errors import LimitExceeded
 from toolwire.limits import DEFAULT_LIMITS, Limits
@@ -176,6 +176,26 @@ def test_a_fence_around_a_call_is_markup() -> None:
     ]
 
 
+def test_a_fence_around_several_calls_is_markup() -> None:
+    assert check("```\n<go>x</>\n<go>y</> <go>z</>\n``` b") == [
+        words("```\n", MARKUP),
+        call("<go>x</>", "X;", "go", 4),
+        words("\n", MARKUP),
+        call("<go>y</>", "Y;", "go", 13),
+        words(" ", MARKUP),
+        call("<go>z</>", "Z;", "go", 22),
+        words("\n```", MARKUP),
+        words(" b"),
+    ]
+
+
+@pytest.mark.parametrize("rest", ["\n<b> <go>z</>\n```", "\n<go", "<", " ", "\n``", "\n<go>y</"])
+def test_what_follows_a_call_in_a_fence_and_is_none(rest: str) -> None:
+    made = check(f"```\n<go>x</>{rest}")
+    assert made[:2] == [words("```\n", MARKUP), call("<go>x</>", "X;", "go", 4)]
+    assert "".join(piece[1] for piece in made[2:]) == rest
+
+
 def test_a_fence_that_goes_on_after_the_call_is_text_there() -> None:
     assert check("```\n<go>x</>\nmore\n```") == [
         words("```\n", MARKUP),
@@ -235,11 +255,11 @@ def json_values(scanner: Scanner) -> Wait[None]:
         if not (yield from scanner.read_literal(":")):
             return False
         scanner.begin_call("go")
-        good = yield from read_value(scanner, give=True)
+        good = yield from read_value(scanner)
         if good and (yield from scanner.read_literal("}")):
             scanner.end_call()
         else:
-            scanner.break_call(f"bad (at character {scanner.position})")
+            scanner.break_call(scanner.fault("bad"))
         return True
 
     return scanner.prose("{", begin)
@@ -276,6 +296,50 @@ def test_strings_are_decoded() -> None:
     assert [piece[3] for piece in made] == ["a", "é\n", "😀"]
 
 
+def sections(scanner: Scanner) -> Wait[None]:
+    """Calls are `(`, any text, `--)` and the space after it."""
+
+    def begin() -> Wait[bool]:
+        scanner.read_to(scanner.at + 1)
+        scanner.begin_call("go")
+        if (yield from scanner.give_until("--)", lambda at: scanner.give_run(at, str.upper))):
+            yield from scanner.give_space(scanner.give_run)
+            scanner.end_call()
+        else:
+            scanner.break_call(scanner.fault("open", 0))
+        return True
+
+    return scanner.prose("(", begin)
+
+
+@pytest.mark.parametrize("inside", ["", "a", "-", "--", "---", "a--b-", "- --- )", "----", "(", "(--", "😀--😀"])
+def test_all_up_to_a_mark(inside: str) -> None:
+    made = check(f"x ({inside}--) \t\ny", read=sections)
+    assert made[1] == (CALL, f"({inside}--) \t\n", inside.upper(), "go", 2, True, "")
+    made = check(f"x ({inside}", read=sections)
+    assert made[1] == (CALL, f"({inside}", inside.upper(), "go", 2, True, "open (at character 0)")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "held"),
+    [
+        (["(ab-", "-", "x"], [1, 2, 0]),
+        (["(ab--", "-"], [2, 2]),
+        (["```", "x"], [3, 4]),
+        (["``", "x"], [2, 0]),
+        (["```js ", "x"], [6, 0]),
+    ],
+)
+def test_no_more_waits_than_must(pieces: list[str], held: list[int]) -> None:
+    reader = TextReader(sections)
+    given: list[Piece] = []
+    waiting: list[int] = []
+    for at, piece in enumerate(pieces, 1):
+        reader.feed(piece, given)
+        waiting.append(len("".join(pieces[:at])) - sum(len(one.text) for one in given))
+    assert waiting == held
+
+
 # Limits.
 
 
@@ -286,6 +350,10 @@ def test_a_call_over_the_bound_ends_the_same_at_every_cut() -> None:
     made, _, limit = take([f"<go>{'x' * 20}</>"], limits=Limits(arguments=10))
     assert "the text of one call" in limit
     assert made == [(CALL, f"<go>{'x' * 10}", "X" * 10, "go", 0, False, "")]
+    for size, over in ((7, False), (8, True), (9, True), (10, True)):  # the end of the call counts too
+        made, _, limit = take([f"<go>{'x' * size}</>"], limits=Limits(arguments=10))
+        assert bool(limit) is over
+        assert made[-1][5] is not over
 
 
 def test_calls_over_the_bound() -> None:
@@ -317,13 +385,31 @@ def test_literals_fold_ascii_alone() -> None:
         assert take(text, read)[0][-1][3] == take([text], read)[0][-1][3] == answer
 
 
+def test_a_literal_is_refused_as_soon_as_that_is_certain() -> None:
+    def read(scanner: Scanner) -> Wait[None]:
+        found = yield from scanner.read_literal("literal")
+        scanner.begin_call("yes" if found else "no")
+        scanner.end_call()
+
+    for text in ("x", "lix", "literax"):
+        given: list[Piece] = []
+        TextReader(read).feed(text, given)
+        assert [piece.name for piece in given if piece.name] == ["no"]
+
+
+def test_what_is_held_is_over_its_bound_from_the_next_character_on() -> None:
+    scanner = Scanner(Limits(held=3))
+    scanner.feed("abcde")
+    scanner.read_to(3)
+    assert not scanner.over_held()
+    scanner.read_to(4)
+    assert scanner.over_held()
+    assert scanner.held_length == 4
+
+
 def test_find_is_the_nearest_of_all() -> None:
     scanner = Scanner()
     scanner.feed("abcabc")
     assert [scanner.find(stops) for stops in ("c", "cb", "ca", "x", "")] == [2, 1, 0, 6, 6]
     scanner.read_to(3)
     assert scanner.find("ab") == 3
-
-
-def test_passing_on_unchanged() -> None:
-    assert as_it_is("x") == "x"

@@ -16,8 +16,9 @@ from toolwire.chunks import PartEnd
 from toolwire.embedded.choosing import StreamParser
 from toolwire.embedded.registry import text_format
 from toolwire.embedded.scanner import TextReader
-from toolwire.errors import TransportError
+from toolwire.errors import LimitExceeded, TransportError
 from toolwire.limits import DEFAULT_LIMITS, Limits
+from toolwire.stream import invocation
 from toolwire.stream.handlers import (
     HybridStreamingResponseHandler,
     ParsingStreamingResponseHandler,
@@ -320,6 +321,60 @@ def test_one_written_and_two_native_are_two(format_: str) -> None:
 
 
 @pytest.mark.parametrize("format_", FORMATS)
+def test_a_native_call_of_an_alternative_stands_for_none_that_is_written(format_: str) -> None:
+    handler = hybrid(format_)
+    alternative = native("search", {"query": "x"})
+    alternative.choice = 1
+    feed(handler, alternative, search(format_), STOP)
+    assert calls(handler) == [("search", "x")]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_two_broken_calls_do_not_repeat_each_other(format_: str) -> None:
+    handler = hybrid(format_)
+    broken = ChunkResponse(tool_calls=[ToolCallDelta(0, "c1", "search", '{"query": "x"', done=True)])
+    text = search(format_)
+    feed(handler, broken, text[: text.index("x") + 1], STOP)
+    assert calls(handler) == []
+    assert [bool(call.arrived.problem) for call in handler.calls] == [True, True]
+    assert [call.arrived.repeats for call in handler.calls] == ["", ""]
+
+
+@pytest.mark.parametrize(("format_", "opener"), [("xml", "<"), ("json", "{"), ("sentinel", "[")])
+def test_a_bound_reached_at_a_broken_end_does_not_hide_why_it_broke(format_: str, opener: str) -> None:
+    handler = parsing(format_, limits=Limits(segments=1))
+    handler.feed(ChunkResponse(reasoning="Let me think."))
+    handler.feed(ChunkResponse(opener))
+    events = handler.finalize(TransportError("the line is dead"))
+    assert events[-1].error is not None
+    assert events[-1].error.message == "the line is dead"
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_native_call_of_which_nothing_but_its_name_came_is_not_lost(format_: str) -> None:
+    handler = hybrid(format_)
+    named = ChunkResponse(tool_calls=[ToolCallDelta(0, "c1", "search")])
+    events = feed(handler, named, search(format_), STOP)
+    assert calls(handler) == [("search", "x")]
+    assert [call.arrived.call_id for call in handler.calls] == ["", "c1"]
+    (broken,) = [call for call in handler.calls if call.arrived.call_id]
+    assert "not finished" in broken.arrived.problem
+    assert broken.arrived.segment_id in {event.segment_id for event in events if event.type is EventType.END}
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_plain_text_over_the_bound_ends_at_the_bound(format_: str, size: int) -> None:
+    handler = parsing(format_, limits=Limits(stream=20))
+    text = "words and words and words and words"
+    chunks = [ChunkResponse(text[at : at + size]) for at in range(0, len(text), size)]
+    events: list[SegmentEvent] = []
+    with pytest.raises(LimitExceeded, match="the text of one answer"):
+        handler.feed_into(chunks, events)
+    assert text_of(events, SegmentType.TEXT) == text[:20]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
 def test_other_arguments_are_another_call(format_: str) -> None:
     handler = hybrid(format_)
     feed(handler, native("search", {"query": "x", "limit": 1}), search(format_, "x", limit=2), STOP)
@@ -455,3 +510,35 @@ def test_a_call_over_its_bound_ends_the_answer(format_: str) -> None:
         assert stream.invocations == []
         ends.append(list(merged(events)))
     assert ends[0] == ends[1] == ends[2]
+
+
+def test_a_bound_reached_at_the_end_does_not_hide_why_the_stream_broke() -> None:
+    for room in range(3, 12):
+        handler = parsing("xml", limits=Limits(arguments=room))
+        # Until its end it may be the closing tag, which does not count.
+        events = handler.feed(ChunkResponse("<run_bash>ls </run_ba"))
+        events += handler.finalize(TransportError("the connection broke"))
+        check_shape(events)
+        assert events[-1].error is not None
+        assert events[-1].error.type == "TransportError"
+        shown = "".join(event.delta for event in events)
+        assert shown == "<run_bash>" + "ls </run_ba"[:room]
+
+
+def test_many_long_calls_both_ways_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    exact = invocation._exact
+
+    def counted(arguments: dict[str, Any] | None) -> str:
+        nonlocal compared
+        compared += 1
+        return exact(arguments)
+
+    monkeypatch.setattr(invocation, "_exact", counted)
+    handler = hybrid("json")
+    for number in range(50):
+        handler.feed(native("search", {"query": f"n{number}"}, index=number, call_id=f"c{number}"))
+        handler.feed(ChunkResponse(search("json", f"t{number}")))
+    handler.feed(STOP)
+    assert len(handler.get_all_invocations()) == 100
+    assert compared == 100

@@ -13,10 +13,11 @@ from embedded.text_tools import TOOLS, tool
 from feeding import check_shape, merged
 from toolwire import ChunkResponse, EventType, SegmentEvent, SegmentType, StopReason, ToolCallDelta
 from toolwire.embedded.registry import text_format
+from toolwire.errors import ConfigError
 from toolwire.stream.handlers import ApiToolCallStreamingResponseHandler
 from toolwire.stream.invocation import ToolInvocationAdapter
 from toolwire.tools import forms
-from toolwire.tools.forms import HEAD_LENGTH, ToolForm, register_form
+from toolwire.tools.forms import HEAD_LENGTH, PLAIN, ToolForm, form_of, register_form
 from toolwire.tools.registry import ToolRegistry
 
 WAYS = ("native", "xml", "json", "sentinel")
@@ -226,3 +227,31 @@ def test_the_body_is_the_argument_that_the_tool_has(way: str) -> None:
     text = text_format(way).write_call("edit_file", {"path": "a", "content": "new"}, tools.get("edit_file"))
     reading: Reading = check_cuts(way, text, tools)
     assert reading.calls == [("edit_file", {"path": "a", "content": "new"})]
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_a_start_does_not_wait_in_arguments_that_are_broken(size: int) -> None:
+    """Nothing can be found in them any more: they are shown as they come."""
+    handler = ApiToolCallStreamingResponseHandler(ToolInvocationAdapter(TOOLS))
+    events = handler.feed(ChunkResponse(tool_calls=[ToolCallDelta(0, "c1", "write_file")]))
+    for piece in pieces_of('{"mode": oops, "more": 1', size):
+        events += handler.feed(ChunkResponse(tool_calls=[ToolCallDelta(0, arguments_delta=piece)]))
+    assert start_of(events).metadata is None
+    assert "".join(event.delta for event in events) == '{"mode": oops, "more": 1'
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("", ToolForm()),
+        ("two words", ToolForm()),
+        ("note", None),
+        ("note", ToolForm("note")),  # type: ignore[arg-type]
+        ("note", ToolForm("write_file", body="text")),  # type: ignore[arg-type]
+        ("note", ToolForm("write_file", head=None)),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_form_is_refused_before_anything_streams(name: str, form: Any) -> None:
+    with pytest.raises(ConfigError):
+        register_form(name, form)
+    assert form_of(name) is PLAIN

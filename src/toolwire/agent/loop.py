@@ -149,18 +149,21 @@ class Agent:
 
                 answer = stream.message
                 answer.origin = self._connection.provider
-                if unknown and not answer.tool_calls and self._may_mean_calls(stream):
-                    self.messages += (answer, user(_no_such_tools(unknown, self._tools.names)))
-                elif not answer.tool_calls:
-                    self.messages.append(answer)
-                    if stream.stop_reason is StopReason.PAUSE:
-                        continue  # the provider wants the turn as it stands sent back, and goes on
-                    yield RunFinished(answer.text, stream.stop_reason or StopReason.STOP, self._turn - first + 1, usage)
-                    return
-                else:
+                mistaken = bool(unknown) and self._may_mean_calls(stream)
+                if answer.tool_calls:
                     async with aclosing(self._answer_calls(answer, stream)) as call_events:
                         async for event in call_events:
                             yield event
+                else:
+                    self.messages.append(answer)
+                    if stream.stop_reason is StopReason.PAUSE:
+                        continue  # the provider wants the turn as it stands sent back, and goes on
+                    if not mistaken:
+                        stop_reason = stream.stop_reason or StopReason.STOP
+                        yield RunFinished(answer.text, stop_reason, self._turn - first + 1, usage)
+                        return
+                if mistaken:
+                    self.messages.append(user(_no_such_tools(unknown, self._tools.names)))
                 failed_turns = 0 if stream.invocations else failed_turns + 1
                 if failed_turns >= MAX_FAILED_TURNS:
                     raise RunLimitReached(

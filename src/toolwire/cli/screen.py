@@ -248,15 +248,14 @@ class Screen:
         self.settle()
         if self._line_above:
             self._write("\n")
-            self._line_above = False
 
     def _write(self, text: str, style: str = "") -> None:
         if not text:
             return
         self._still()
         self._console.out(text, end="", style=style or None, highlight=False)
+        self._line_above = not (text.endswith("\n\n") or (text == "\n" and self._column_zero))
         self._column_zero = text.endswith("\n")
-        self._line_above = text != "\n" or self._line_above
 
     def _still(self) -> None:
         if self._status is not None:

@@ -3,7 +3,7 @@
 A value becomes what the tool's schema allows, never what it looks like:
 
 1. Where the schema allows a string, the text is that string, every character of it: `00501`, `true` and `null` too. (An
-   enumeration allows the strings that it lists.)
+   enumeration allows the strings that it lists, and with space around it the text is still one of them.)
 2. Otherwise, without the space around it, `null`, `true` and `false` (also `True` and `TRUE`), a number as JSON writes
    numbers, or a JSON object or array becomes that, if the schema allows its type. Numbers stay as they are written.
 3. No text at all is an empty array or object, if the schema allows exactly one of the two.
@@ -15,14 +15,14 @@ through; what a schema does not say is allowed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from ..json_reader import JsonReader
 from ..strict_json import NotStrict, parse
 from ..tools.definition import ToolDefinition
-from .branches import ALL_KINDS, branches, items_of, kinds_of, listed_values, other_properties, properties_of
+from .branches import ALL_KINDS, any_of, branches, items_of, kinds_of, listed_values, other_properties, properties_of
+from .json_source import json_text
 
 _NUMBERS = frozenset(("number", "integer"))
 _DIGITS = frozenset("-0123456789")
@@ -82,7 +82,7 @@ class Shape:
         shape = self._inner.get(key)
         if shape is None:
             found = [schema for schema in schemas if schema is not False]
-            shape = Shape({"anyOf": found} if len(found) > 1 else found[0] if found else True, self._root)
+            shape = Shape(any_of(found), self._root)
             self._inner[key] = shape
         return shape
 
@@ -97,14 +97,15 @@ class Shape:
 
     def json_of(self, text: str) -> str:
         """The JSON of the value that this text is, by the rule above."""
-        if not self.allows_string(text):
-            bare = text.strip()
-            kind = _kind_of(bare)
-            if kind in self.kinds or (kind in _NUMBERS and self.kinds & _NUMBERS):
-                return bare.lower() if bare in _WORDS else bare
-            if not bare and len(self.kinds & {"array", "object"}) == 1:
-                return "[]" if "array" in self.kinds else "{}"
-        return json.dumps(text, ensure_ascii=False)
+        for string in (text, bare := text.strip()):
+            if self.allows_string(string):
+                return json_text(string)
+        kind = _kind_of(bare)
+        if kind in self.kinds or (kind in _NUMBERS and self.kinds & _NUMBERS):
+            return bare.lower() if bare in _WORDS else bare
+        if not bare and len(self.kinds & {"array", "object"}) == 1:
+            return "[]" if "array" in self.kinds else "{}"
+        return json_text(text)
 
 
 def shape_of(tool: ToolDefinition | None) -> Shape:

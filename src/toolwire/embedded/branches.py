@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from ..tools.references import target
+
 Flat = dict[str, Any]
 """A schema without references and unions."""
 
@@ -19,7 +21,6 @@ MOST = 64
 """Flat schemas that one schema may lead to, and references and unions on the way to one: more are not looked at."""
 _STEPS = 1_000
 """Schemas that are looked at for one value: definitions that double each other would go on for ever."""
-_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _COMBINING = frozenset(("$ref", "anyOf", "oneOf", "allOf"))
 
 
@@ -88,6 +89,11 @@ def free_properties(flat: Flat) -> list[Any]:
     return [] if "properties" in flat and "additionalProperties" not in flat else other_properties(flat)
 
 
+def any_of(schemas: list[Any]) -> Any:
+    """A schema for what fits one of these; for anything, where there are none."""
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas} if schemas else True
+
+
 def items_of(flat: Flat) -> tuple[list[Any], Any]:
     """The schemas of an array's first items, and of all that follow."""
     rest = flat.get("items", True)
@@ -95,38 +101,6 @@ def items_of(flat: Flat) -> tuple[list[Any], Any]:
         return rest, flat.get("additionalItems", True)
     first = flat.get("prefixItems")
     return (first if isinstance(first, list) else []), rest
-
-
-def target(reference: Any, root: dict[str, Any]) -> Any:
-    """What a reference within the schema points to; True, which allows anything, if it points elsewhere."""
-    if reference == "#":
-        return root
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        return True
-    found: Any = root
-    for step in _unescaped(reference[2:]).split("/"):
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and key in found:
-            found = found[key]
-        elif isinstance(found, list) and key.isdecimal() and len(key) < 9 and int(key) < len(found):
-            found = found[int(key)]
-        else:
-            return True
-    return found
-
-
-def _unescaped(reference: str) -> str:
-    """A reference is the end of a URL: `%20` in it is a space."""
-    plain, *escaped = reference.split("%")
-    data = bytearray(plain.encode(errors="replace"))
-    for part in escaped:
-        digits, rest = part[:2], part[2:]
-        if len(digits) == 2 and _HEX_DIGITS.issuperset(digits):
-            data.append(int(digits, 16))
-        else:
-            rest = f"%{part}"
-        data += rest.encode(errors="replace")
-    return data.decode(errors="replace")
 
 
 class _Walk:
@@ -158,7 +132,8 @@ class _Walk:
         found: list[Flat] = [{key: value for key, value in schema.items() if key not in _COMBINING}]
         reference = schema.get("$ref")
         if isinstance(reference, str) and reference not in followed:
-            found = self._both(self.expand(target(reference, self._root), followed | {reference}), found)
+            named = target(self._root, reference)
+            found = self._both(self.expand(True if named is None else named, followed | {reference}), found)
         parts = schema.get("allOf")
         for part in parts if isinstance(parts, list) else ():
             found = self._both(self.expand(part, followed), found)

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from ..json_reader import JsonReader
 from ..tools.registry import ToolRegistry
-from .json_source import as_it_is, decoded
+from .json_source import as_it_is, decoded, read_on
 from .quoted import Unquoting
-from .scanner import SPACE, Scanner, Wait
+from .scanner import SPACE, Scanner, Wait, no_json
 
 
 class Certain(IntEnum):
@@ -173,7 +173,7 @@ class _Reader:
             else:
                 yield from self._read_element(self._envelopes.top, Certain.WITH_ARGUMENTS)
         except _NotACall as found:
-            yield from self._pass_json(0, found.tail, self._give_text)
+            yield from self._pass_json(0, found.tail, scanner.give_text_to)
         except _NotJson:
             scanner.give_text()
         return True
@@ -210,16 +210,17 @@ class _Reader:
 
     def _read_element(self, members: Members, certain: Certain) -> Wait[None]:
         """Reads one call, to the end of its outermost object."""
+        scanner = self._scanner
         base = len(self._open)
         call = _Call(certain)
         try:
             yield from self._read_object(call, members, outermost=True)
         except _NotACall as found:
             if call.begun:
-                problem = self._at(found.reason)
-                yield from self._pass(base, found.tail, self._give_call, problem)
+                problem = scanner.fault(found.reason)
+                yield from self._pass(base, found.tail, scanner.give_run, problem)
             elif found.unknown:
-                yield from self._pass(base, found.tail, self._give_text)
+                yield from self._pass(base, found.tail, scanner.give_text_to)
             else:
                 raise
         except _NotJson as fault:
@@ -228,10 +229,10 @@ class _Reader:
             problem = self._why(fault)
             if fault.between and call.whole:
                 # What comes now is no part of the arguments, so that calls are looked for in it.
-                self._scanner.break_call(problem)
+                scanner.break_call(problem)
                 raise
             depth = len(self._open) - base + fault.depth
-            yield from self._pass_brackets(depth, fault.in_string, self._give_call, problem)
+            yield from self._pass_brackets(depth, fault.in_string, scanner.give_run, problem)
         del self._open[base:]
 
     def _read_object(self, call: _Call, members: Members, *, outermost: bool = False) -> Wait[None]:
@@ -275,7 +276,7 @@ class _Reader:
         if role is Role.NAME and mark == '"':
             yield from self._read_name(call, key)
         elif role is Role.DECORATION and mark not in "{[":
-            yield from self._read_value(call, _nothing)
+            yield from self._read_value(call, no_json)
         elif role is Role.ARGUMENTS or role is Role.SCHEMA_OR_ARGUMENTS:
             yield from self._read_arguments(call, role, mark)
         elif isinstance(role, Wrap):
@@ -339,7 +340,7 @@ class _Reader:
         elif mark == '"':
             yield from self._read_quoted()
         else:
-            yield from self._read_value(call, as_it_is if mark == "{" else _nothing)
+            yield from self._read_value(call, as_it_is if mark == "{" else no_json)
         call.whole = True
 
     def _read_quoted(self) -> Wait[None]:
@@ -426,36 +427,21 @@ class _Reader:
 
     def _read_space(self, tail: str, call: _Call | None = None) -> Wait[None]:
         scanner = self._scanner
-        if call is None or not call.begun:
-            yield from scanner.read_space()
-            if scanner.over_held():
-                raise _NotACall("", tail)
+        if call is not None and call.begun:
+            yield from scanner.give_space(scanner.give_run)
             return
-        while (yield from scanner.more()):
-            text, at, end = scanner.text, scanner.at, len(scanner.text)
-            while at < end and text[at] in SPACE:
-                at += 1
-            if at > scanner.at:
-                scanner.give_run(at, _nothing)
-            if at < end:
-                return
+        yield from scanner.read_space()
+        if scanner.over_held():
+            raise _NotACall("", tail)
 
     # What is no call, or not any more. `give` takes it on to a place in the text.
-
-    def _give_text(self, at: int) -> None:
-        self._scanner.read_to(at)
-        self._scanner.give_text()
-
-    def _give_call(self, at: int) -> None:
-        self._scanner.give_run(at, _nothing)
 
     def _pass_json(self, base: int, tail: str, give: Callable[[int], None]) -> Wait[JsonReader]:
         """Reads the rest of the containers from `base` on, as far as it is JSON."""
         scanner = self._scanner
         reader = self._reader("".join(self._open[base:]) + tail)
         give(scanner.at)
-        while not reader.complete and not reader.broken and (yield from scanner.more()):
-            give(reader.skip(scanner.text, scanner.at))
+        yield from read_on(scanner, reader, give)
         return reader
 
     def _pass(self, base: int, tail: str, give: Callable[[int], None], problem: str = "") -> Wait[None]:
@@ -490,16 +476,10 @@ class _Reader:
             raise _NotJson
 
     def _why(self, fault: _NotJson) -> str:
-        deepest = self._scanner.limits.depth
-        if self._scanner.ended:
-            return self._at("the call is not finished")
+        scanner = self._scanner
+        deepest = scanner.limits.depth
+        if scanner.ended:
+            return scanner.fault("the call is not finished")
         if fault.depth > deepest:
-            return self._at(f"the arguments are nested deeper than {deepest} levels")
-        return self._at("the call is not valid JSON")
-
-    def _at(self, problem: str) -> str:
-        return f"{problem} (at character {self._scanner.position})"
-
-
-def _nothing(_: str) -> str:
-    return ""
+            return scanner.fault(f"the arguments are nested deeper than {deepest} levels")
+        return scanner.fault("the call is not valid JSON")

@@ -21,6 +21,7 @@ from ..errors import ConfigError
 from ..limits import DEFAULT_LIMITS
 from .branches import (
     Flat,
+    any_of,
     branches,
     free_properties,
     items_of,
@@ -30,6 +31,7 @@ from .branches import (
     properties_of,
     required_of,
 )
+from .json_source import json_text
 
 MAX_RULES = 10_000
 MAX_LENGTH = 1_000_000
@@ -165,7 +167,7 @@ class Grammar:
         values = listed_values(flat)
         if values is not None:
             fitting = [value for value in values if kind_of(value) in kinds]
-            return [self.literal(json.dumps(value, ensure_ascii=False)) for value in fitting]
+            return [self.literal(json_text(value)) for value in fitting]
         if not flat:
             return [self._anything()]
         ways: list[str] = []
@@ -243,16 +245,14 @@ class Grammar:
             if schema is False:
                 continue
             value = self._json(schema, root, name, depth + 1)
-            pair = self.rule(
-                f"{name}-pair", f"{self.literal(json.dumps(name, ensure_ascii=False) + ':')} {space} {value}"
-            )
+            pair = self.rule(f"{name}-pair", f"{self.literal(json_text(name) + ':')} {space} {value}")
             members.append((pair, name in required))
         comma = f'"," {space}'
         # From the last member to the first: what may follow the members so far, and what there may be without any.
         after = ""
         alone = [""]
         if others:
-            value = self._json({"anyOf": others} if len(others) > 1 else others[0], root, f"{hint}-other", depth + 1)
+            value = self._json(any_of(others), root, f"{hint}-other", depth + 1)
             pair = self.rule(f"{hint}-other-pair", f'{self._string({})} ":" {space} {value}')
             after = f"({comma} {pair})*"
             alone = [f"{pair} {after} {space}", ""]

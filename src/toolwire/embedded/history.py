@@ -17,12 +17,13 @@ from ..providers.encoding import misplaced, result_media, result_text
 from ..tools.registry import ToolRegistry
 from .format import Format
 from .manifest import manifest
+from .registry import text_format
 
 _BETWEEN = "\n\n"
 
 
 def as_text_conversation(
-    messages: Iterable[Message], tools: Iterable[Any] | ToolRegistry, format: Format, *, tool_choice: str = "auto"
+    messages: Iterable[Message], tools: Iterable[Any] | ToolRegistry, format: str | Format, *, tool_choice: str = "auto"
 ) -> list[Message]:
     """The messages for a request that offers no tools. Nothing given is changed.
 
@@ -32,6 +33,8 @@ def as_text_conversation(
       Their pictures follow them.
     - What the user says in a row is one message: models that call in text often want turns by turns.
     """
+    if isinstance(format, str):
+        format = text_format(format)
     registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
     told: list[Message] = []
     said: list[Message] = []

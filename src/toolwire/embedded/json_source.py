@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 from ..json_reader import JsonReader
 from ..strict_json import NotStrict, parse
@@ -16,42 +18,36 @@ def as_it_is(text: str) -> str:
 
 def quote(text: str) -> str:
     """Text as a stretch of a JSON string, without the quotes around it."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return json_text(text)[1:-1]
 
 
-def read_value(scanner: Scanner, *, give: bool) -> Wait[bool]:
+def json_text(value: Any) -> str:
+    """A value as JSON on one line, letters of all scripts as they are."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_value(scanner: Scanner, give: Callable[[int], None] | None = None) -> Wait[bool]:
     """Reads the JSON value that is next, with space before it; False if there is none or the answer ends first.
 
-    With `give` it flows into the open call's arguments as it comes; otherwise it is held, and a value over the bound
-    on what is held counts as none. Where it says False, what was read up to the fault stays read.
+    It is not held. While it comes it flows into the open call's arguments as it is; or `give` takes it on to a place in
+    `text`, again and again. Where this says False, what was read up to the fault stays read.
     """
-    if not give:
-        return (yield from read_raw(scanner)) is not None
     reader = JsonReader(scanner.limits, fields=False)
-    while (yield from scanner.more()):
-        scanner.give_run(reader.skip(scanner.text, scanner.at), as_it_is)
-        if reader.complete:
-            return True
-        if reader.broken:
-            return False
-    return False
+    yield from read_on(scanner, reader, give or (lambda at: scanner.give_run(at, as_it_is)))
+    return reader.complete
 
 
-def read_as_text(scanner: Scanner) -> Wait[bool]:
-    """As `read_value`, of a value that is no call's: it is given as text as it comes."""
-    reader = JsonReader(scanner.limits, fields=False)
-    while (yield from scanner.more()):
-        scanner.read_to(reader.skip(scanner.text, scanner.at))
-        scanner.give_text()
-        if reader.complete:
-            return True
-        if reader.broken:
-            return False
-    return False
+def read_on(scanner: Scanner, reader: JsonReader, give: Callable[[int], None]) -> Wait[None]:
+    """As `read_value`, of a value that `reader` may have seen the beginning of."""
+    while not reader.complete and not reader.broken and (yield from scanner.more()):
+        give(reader.skip(scanner.text, scanner.at))
 
 
 def read_raw(scanner: Scanner) -> Wait[str | None]:
-    """As `read_value` without `give`: the text of the value, None if there is none."""
+    """Reads the JSON value that is next, with space before it, and holds it: its text.
+
+    None if there is none, the answer ends first, or more is held than may be.
+    """
     reader = JsonReader(scanner.limits, fields=False)
     pieces: list[str] = []
     while (yield from scanner.more()):

@@ -43,6 +43,8 @@ _json_envelopes: dict[str, str] = {
 """The envelope that `json` means, by provider; the default one for all others."""
 
 DEFAULT = "json"
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+"""What the names of formats are made of: people write them in any case, and `+` joins them."""
 
 
 def format_names() -> list[str]:
@@ -66,6 +68,10 @@ def text_format(name: str, *, provider: str = "") -> Format:
 
 def register_format(format_: Format) -> None:
     """From now on there is this format, also under a name that there was before."""
+    if not format_.name or not _NAME.issuperset(format_.name):
+        raise ConfigError(
+            f"{format_.name[:80]!r} is no name for a text format", hint="Use small letters, digits and hyphens."
+        )
     _formats[format_.name] = format_
 
 

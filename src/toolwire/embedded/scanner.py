@@ -60,6 +60,11 @@ class Piece(msgspec.Struct, gc=False):
     problem: str = ""
 
 
+def no_json(_: str) -> str:
+    """The JSON of what adds nothing to a call's arguments."""
+    return ""
+
+
 class Scanner:
     """The text that has come, how far it was read, and the pieces that were made of it."""
 
@@ -209,12 +214,17 @@ class Scanner:
         if self._held_length:
             self._append(PieceKind.TEXT, self._take(), "")
 
+    def give_text_to(self, at: int) -> None:
+        """Reads on to this place in `text`; that and what was held is text."""
+        self.read_to(at)
+        self.give_text()
+
     def _append(self, kind: PieceKind, text: str, arguments: str) -> None:
-        """Adds to the last piece where that is short and open, so that a stray bracket makes no piece of its own."""
+        """Adds to the last piece where that is short, so that a stray bracket makes no piece of its own."""
         pieces = self.pieces
         if pieces:
             last = pieces[-1]
-            if last.kind is kind and not last.done and len(last.text) < SLICE:
+            if last.kind is kind and len(last.text) < SLICE:
                 last.text += text
                 if arguments:
                     last.arguments += arguments
@@ -248,11 +258,12 @@ class Scanner:
             self._use_room()
             self._append(PieceKind.CALL, self._take(), arguments)
 
-    def give_run(self, at: int, encode: Callable[[str], str]) -> None:
+    def give_run(self, at: int, encode: Callable[[str], str] = no_json) -> None:
         """Reads on to this place in `text` and gives it as a stretch of one of the open call's values.
 
         For what may be cut anywhere: `encode` makes JSON of each part, and all parts joined must be the JSON of the
-        whole. Where the bound on a call is reached, what still fits is given: no cut makes a difference there either.
+        whole. Without it this adds nothing to the arguments: space, marks, the rest of a call that is broken. Where the
+        bound on a call is reached, what still fits is given: no cut makes a difference there either.
         """
         if self._held_length:
             self.give_call()
@@ -266,6 +277,42 @@ class Scanner:
             self._append(PieceKind.CALL, text, encode(text))
         if fits < at:
             self._exceeded()
+
+    # Reading on through `give`, which takes what comes up to a place in `text`: `give_text_to`, `give_run` or the like.
+
+    def give_space(self, give: Callable[[int], None]) -> Wait[None]:
+        """Gives whitespace, if any is next, however much there is."""
+        while (yield from self.more()):
+            text, at = self.text, self.at
+            end = len(text)
+            while at < end and text[at] in SPACE:
+                at += 1
+            if at > self.at:
+                give(at)
+            if at < end:
+                return
+
+    def give_until(self, mark: str, give: Callable[[int], None]) -> Wait[bool]:
+        """Gives all that comes before this mark, and reads the mark; False if it never comes.
+
+        No more is kept waiting than may be the beginning of the mark.
+        """
+        while (yield from self.more()):
+            text = self.text
+            found = text.find(mark, self.at)
+            if found >= 0:
+                give(found)
+                self.read_to(found + len(mark))
+                return True
+            kept = 0
+            begun = text.find(mark[0], max(self.at, len(text) - len(mark) + 1))
+            while begun >= 0 and not kept:
+                kept = len(text) - begun if mark.startswith(text[begun:]) else 0
+                begun = text.find(mark[0], begun + 1)
+            give(len(text) - kept)
+            if len((yield from self.need(kept + 1))) == kept:
+                give(self.at + kept)
+        return False
 
     def _use_room(self) -> None:
         self._room -= self._held_length
@@ -281,8 +328,12 @@ class Scanner:
         self.pieces.append(Piece(PieceKind.CALL, self._take(), arguments=arguments, done=True))
 
     def break_call(self, problem: str) -> None:
-        """The open call ends with what is held, and cannot run: `problem` says what is wrong, and where."""
+        """The open call ends with what is held, and cannot run: `problem` says what is wrong, and where (`fault`)."""
         self.pieces.append(Piece(PieceKind.CALL, self._take(), done=True, problem=problem))
+
+    def fault(self, problem: str, place: int | None = None) -> str:
+        """For `break_call`: these words and the place that they speak of; without one, how far was read."""
+        return f"{problem} (at character {self.position if place is None else place})"
 
     def note_unknown(self, name: str) -> None:
         """A well-formed call of a tool that there is not: it stays text, and the model can be told."""
@@ -308,8 +359,8 @@ class Scanner:
         """Reads an answer to its end: text, and what `begin` finds where one of the characters `starts` is next.
 
         `begin` reads on from there. It says True when it has given what it read, calls or text, and held nothing back;
-        False when this is no call: then the first character is text and reading goes on after it. A call that alone
-        fills a code fence, or begins one, takes the fence with it as markup.
+        False when this is no call: then the first character is text and reading goes on after it. Calls that alone
+        fill a code fence, or begin one, take the fence with them as markup.
 
         `may_begin`, if given, has a quick look at a text and a place in it: False when what is there can be none,
         however the text goes on. Where it says so `begin` is not asked. That only saves time.
@@ -335,11 +386,26 @@ class Scanner:
             if not (yield from begin()):
                 self.retract()
             elif fenced and self._calls > calls:
-                yield from self.read_space()
-                if (yield from self.read_literal(_FENCE)):
-                    self.give_markup()
-                else:
-                    self.give_text()
+                yield from self._read_fenced(starts, begin)
+
+    def _read_fenced(self, starts: str, begin: Callable[[], Wait[bool]]) -> Wait[None]:
+        """After a call that begins a code fence: the calls that follow it directly, and the end of the fence."""
+        while True:
+            yield from self.read_space()
+            if (yield from self.read_literal(_FENCE)):
+                self.give_markup()
+                return
+            come = yield from self.need(1)
+            if come == "" or come not in starts:
+                self.give_text()
+                return
+            self.set_lead()
+            calls = self._calls
+            if not (yield from begin()):
+                self.retract()
+                return
+            if self._calls == calls:
+                return
 
     def _find_start(self, stops: str, may_begin: Callable[[str, int], bool] | None) -> int:
         """Where in `text` one of these characters is next and a quick look does not show that it begins nothing; a

@@ -119,10 +119,12 @@ class ParsingStreamingResponseHandler(CallHandler):
     def _close_segments(self, events: list[SegmentEvent], metadata: dict[str, Any] | None) -> None:
         """No more text comes: what the reader held back, then as always."""
         pieces: list[Piece] = []
-        if not self._cut_short:
-            self._reader.close(pieces)
         try:
-            self._take_pieces(pieces, events)
+            try:
+                if not self._cut_short:
+                    self._reader.close(pieces)
+            finally:
+                self._take_pieces(pieces, events)
         except LimitExceeded:
             if self.error is None:  # else it ends with the error that there is
                 raise
@@ -165,7 +167,7 @@ class ParsingStreamingResponseHandler(CallHandler):
         metadata = super()._settle(stop_reason, events) or {}
         if self._ignored:
             metadata["ignored_calls"] = len(self._ignored)
-        if self._reader.unknown:
+        if self._reader.unknown and self.error is None:  # at a fault, the reader may be ahead of what was shown
             metadata["unknown_tools"] = list(self._reader.unknown)
         return metadata or None
 
@@ -194,11 +196,11 @@ class HybridStreamingResponseHandler(ParsingStreamingResponseHandler):
 
     def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
         """As always, after marking calls in text that came as data too: each native call stands for one at most."""
-        native = [call.arrived for call in self._calls.values() if call.choice == 0 and call.closed]
-        for written in (call.arrived for call in self._text_calls):
-            for arrived in native:
-                if written.arguments is not None and written.is_same_call(arrived):
-                    written.repeats = arrived.segment_id
-                    native.remove(arrived)
-                    break
+        native: dict[tuple[str, str], list[str]] = {}
+        for arrived in (call.arrived for call in self._native_calls() if call.choice == 0 and call.closed):
+            native.setdefault(arrived.meaning, []).append(arrived.segment_id)
+        for written in (call.arrived for call in self._text_calls if call.arrived.arguments is not None):
+            same = native.get(written.meaning)
+            if same:
+                written.repeats = same.pop(0)
         return super()._settle(stop_reason, events)

@@ -50,9 +50,10 @@ class ArrivedCall:
         self.repeats = ""
         """The segment id of the call that this one says once more, in another way."""
 
-    def is_same_call(self, other: ArrivedCall) -> bool:
-        """Whether both call the same tool with the same arguments."""
-        return self.name == other.name and _exact(self.arguments) == _exact(other.arguments)
+    @property
+    def meaning(self) -> tuple[str, str]:
+        """The tool and its arguments, for comparing: equal for calls that say the same."""
+        return self.name, _exact(self.arguments)
 
 
 class ToolInvocationAdapter:

@@ -13,6 +13,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..errors import ConfigError
+from .definition import is_tool_name
+
 HEAD_LENGTH = 256
 """Characters of a head that a segment's start waits for: a path, a line of shell. Longer ones flow instead."""
 
@@ -58,5 +61,14 @@ def shorthand_tools() -> list[str]:
 
 
 def register_form(tool_name: str, form: ToolForm) -> None:
-    """From now on calls of this tool are shown so."""
+    """From now on calls of this tool are shown so. What is no form is a `ConfigError` here, not one in a stream."""
+    if not is_tool_name(tool_name):
+        raise ConfigError(f"{tool_name[:80]!r} is no tool name", hint="Give the name that the tool is called by.")
+    try:
+        msgspec.convert(msgspec.to_builtins(form), ToolForm)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"the form of {tool_name} is none: {error}",
+            hint='Give one such as ToolForm("write_file", head="title", body=("text",)).',
+        ) from None
     _FORMS[tool_name] = form

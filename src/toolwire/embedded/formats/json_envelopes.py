@@ -26,6 +26,7 @@ from ...tools.registry import ToolRegistry
 from ..envelopes import Certain, Envelopes, Members, Role, Wrap, read_envelopes
 from ..format import Format
 from ..grammar import Grammar
+from ..json_source import json_text
 from ..scanner import Scanner, Wait
 
 # What is read.
@@ -127,10 +128,6 @@ out optional ones that you do not need; without any, write {{}}.
 {{"tool_result": {{"tool": …, "status": …, "content": …}}}}. Never write a result yourself."""
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _fenced(text: str) -> str:
     return f"{_FENCE}{text}{_FENCE_END}"
 
@@ -138,19 +135,15 @@ def _fenced(text: str) -> str:
 def _write_result(part: ToolResultPart, content: str) -> str:
     """A result as data: its content is one JSON string, in which no quote stands unescaped."""
     status = "error" if part.is_error else "ok"
-    return _json({"tool_result": {"tool": part.name, "status": status, "content": content}})
-
-
-def _schema(tool: ToolDefinition) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return json_text({"tool_result": {"tool": part.name, "status": status, "content": content}})
 
 
 def _declare(tool: ToolDefinition) -> str:
-    return _fenced(json.dumps(_schema(tool), ensure_ascii=False, indent=2))
+    return _fenced(json.dumps(tool.as_json(), ensure_ascii=False, indent=2))
 
 
 def _declare_openai(tool: ToolDefinition) -> str:
-    return _fenced(json.dumps({"type": "function", "function": _schema(tool)}, ensure_ascii=False, indent=2))
+    return _fenced(json.dumps({"type": "function", "function": tool.as_json()}, ensure_ascii=False, indent=2))
 
 
 def _format(
@@ -161,7 +154,7 @@ def _format(
         return _RULES.format(shape=shape, arguments=envelope.arguments, several=_fenced(envelope.several))
 
     def write_call(name: str, arguments: dict[str, Any], tool: ToolDefinition | None = None) -> str:
-        return _fenced(envelope.call(_json(name), _json(arguments)))
+        return _fenced(envelope.call(json_text(name), json_text(arguments)))
 
     def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         return read_envelopes(scanner, tools, envelopes)
@@ -169,7 +162,7 @@ def _format(
     def grammar(tools: Sequence[ToolDefinition]) -> str:
         made = Grammar()
         calls = [
-            f"{made.literal(envelope.before + _json(tool.name) + envelope.between)}"
+            f"{made.literal(envelope.before + json_text(tool.name) + envelope.between)}"
             f" {made.json(tool.parameters, tool.parameters, f'{tool.name}-arguments')}"
             for tool in tools
         ]

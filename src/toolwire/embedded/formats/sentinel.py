@@ -23,13 +23,15 @@ from ..arguments import Shape, shape_of
 from ..branches import properties_of, required_of
 from ..format import Format
 from ..grammar import Grammar
-from ..json_source import decoded, quote, read_as_text, read_key, read_mark, read_raw, read_value
+from ..json_source import as_it_is, decoded, json_text, quote, read_key, read_mark, read_raw, read_value
 from ..scanner import Scanner, Wait
 
 START = "[[SEG_START"
 END = "[[SEG_END]]"
 RESULT = "[[TOOL_RESULT"
 _MARKS = "[[SEG_"
+_HALF_MARK = 10
+"""Characters of a mark, `START` or `END`, that is not whole."""
 _CLOSE = "]]"
 _TOOL = "tool"
 _RESERVED = frozenset(("type", "tool_name", "arguments"))
@@ -66,6 +68,10 @@ class _Call:
         self._body = ""
         self._depth = 1
         """Marks that begin a call and were not ended."""
+        self._in_value = False
+        """The header of a tool that there is not is broken within a value."""
+        self._last = ""
+        """The end of what was read of the value that is being read: half a mark may be there."""
 
     def read(self) -> Wait[bool]:
         """True when this was a call, or text as a whole; False, with nothing given, when it is text like any other."""
@@ -76,7 +82,8 @@ class _Call:
         if self._foreign:
             if not problem:
                 scanner.note_unknown(self._name)
-                yield from self._read_to_end(self._give_text)
+            if not problem or self._in_value or self._depth > 1:
+                yield from self._read_to_end(scanner.give_text_to)
             scanner.give_text()
             return True
         if not self._begun:
@@ -85,7 +92,7 @@ class _Call:
             problem = yield from self._read_body()
         if problem:
             # The rest of it, to its end, is still its text and nothing else.
-            yield from self._read_to_end(lambda at: scanner.give_run(at, lambda _: ""))
+            yield from self._read_to_end(scanner.give_run)
             scanner.break_call(problem)
         return True
 
@@ -95,37 +102,40 @@ class _Call:
         """Reads the header and its end; what is wrong with it, if anything."""
         scanner = self._scanner
         if not (yield from read_mark(scanner, "{")):
-            return self._at(_BAD)
+            return scanner.fault(_BAD)
         if not (yield from read_mark(scanner, "}")):
             seen: set[str] = set()
             while True:
+                self._depth, self._last = 1, ""
                 key = yield from read_key(scanner)
                 if key is None:
-                    return self._at(_BAD)
+                    return scanner.fault(_BAD)
                 if key in seen:
-                    return self._at(f"the header gives {key[:80]!r} twice")
-                seen.add(key)
+                    return scanner.fault(f"the header gives {key[:80]!r} twice")
+                if not self._foreign:  # text has no bound
+                    seen.add(key)
                 problem = yield from self._read_member(key)
                 if problem:
                     return problem
                 if (yield from read_mark(scanner, "}")):
                     break
                 if not (yield from read_mark(scanner, ",")):
-                    return self._at(_BAD)
+                    return scanner.fault(_BAD)
+        self._depth, self._last = 1, ""
         if not (yield from read_mark(scanner, _CLOSE)):
-            return self._at(f"the header does not end with {_CLOSE}")
+            return scanner.fault(f"the header does not end with {_CLOSE}")
         return ""
 
     def _read_member(self, key: str) -> Wait[str]:
         scanner = self._scanner
         if self._foreign:
-            scanner.give_text()
-            return "" if (yield from read_as_text(scanner)) else _BAD
+            self._in_value = not (yield from read_value(scanner, self._give_foreign))
+            return _BAD if self._in_value else ""
         if self._begun:
             return (yield from self._read_argument(key))
         raw = yield from read_raw(scanner)
         if raw is None:
-            return self._at(_BAD)
+            return scanner.fault(_BAD)
         if key == "type":
             self._kind = decoded(raw) or ""
         else:
@@ -158,15 +168,15 @@ class _Call:
     def _open(self, key: str) -> str:
         """An argument begins: gives what stands before its value in the JSON. What is wrong, if anything."""
         if self._whole:
-            return self._at(f"the header gives {key[:80]!r} beside the arguments")
+            return self._scanner.fault(f"the header gives {key[:80]!r} beside the arguments")
         if key == "arguments" and (self._kind == _TOOL or key not in self._shape.properties):
             if self._given:
-                return self._at("the header gives the arguments twice: one by one, and as one object")
+                return self._scanner.fault("the header gives the arguments twice: one by one, and as one object")
             self._whole = True
         elif self._kind == _TOOL:
-            return self._at(f"the header of a tool has no place for {key[:80]!r}: put it into arguments")
+            return self._scanner.fault(f"the header of a tool has no place for {key[:80]!r}: put it into arguments")
         else:
-            self._scanner.give_call(f"{', ' if self._given else '{'}{_json(key)}: ")
+            self._scanner.give_call(f"{', ' if self._given else '{'}{json_text(key)}: ")
         if key == self._body:
             self._body = ""
         self._given = True
@@ -174,8 +184,8 @@ class _Call:
 
     def _read_argument(self, key: str) -> Wait[str]:
         problem = self._open(key)
-        if not problem and not (yield from read_value(self._scanner, give=True)):
-            problem = self._at(_BAD)
+        if not problem and not (yield from read_value(self._scanner, self._give_json)):
+            problem = self._scanner.fault(_BAD)
         return problem
 
     # The body.
@@ -189,13 +199,13 @@ class _Call:
         yield from scanner.read_space()
         if not self._given and (yield from scanner.need(1)) == "{":
             scanner.give_call()
-            if not (yield from read_value(scanner, give=True)):
-                return self._at("the arguments in the body are not valid JSON")
+            if not (yield from read_value(scanner, self._give_json)):
+                return scanner.fault("the arguments in the body are not valid JSON")
             arguments = ""
             yield from scanner.read_space()
         if not (yield from scanner.read_literal(END)):
             come = yield from scanner.need(len(END))
-            return self._at(f"{END} is missing" if END.startswith(come) else "there is text where none belongs")
+            return scanner.fault(f"{END} is missing" if END.startswith(come) else "there is text where none belongs")
         scanner.end_call(arguments)
         return ""
 
@@ -203,7 +213,7 @@ class _Call:
         scanner = self._scanner
         shape = self._shape.property(self._body)
         is_text = shape.takes_any_text
-        start = f"{', ' if self._given else '{'}{_json(self._body)}: "
+        start = f"{', ' if self._given else '{'}{json_text(self._body)}: "
         if not (yield from scanner.read_literal("\r\n")):
             yield from scanner.read_literal("\n")
         scanner.give_call(start + '"' if is_text else start)
@@ -224,9 +234,11 @@ class _Call:
                 return ""
             if (yield from scanner.read_literal(START)):
                 self._depth += 1
-                return self._at(f"{START} stands in the body: {END} is missing, or the text belongs into the header")
+                return scanner.fault(
+                    f"{START} stands in the body: {END} is missing, or the text belongs into the header"
+                )
             scanner.give_run(scanner.at + 1, take)
-        return self._at(f"{END} is missing")
+        return scanner.fault(f"{END} is missing")
 
     def _read_to_end(self, give: Callable[[int], None]) -> Wait[None]:
         """Reads on to the mark that ends this, past all that seem to begin and end in it, or to the answer's end."""
@@ -244,12 +256,28 @@ class _Call:
             else:
                 give(scanner.at + 1)
 
-    def _give_text(self, at: int) -> None:
-        self._scanner.read_to(at)
-        self._scanner.give_text()
+    def _give_json(self, at: int) -> None:
+        self._count_marks(at)
+        self._scanner.give_run(at, as_it_is)
 
-    def _at(self, problem: str) -> str:
-        return f"{problem} (at character {self._scanner.position})"
+    def _give_foreign(self, at: int) -> None:
+        self._count_marks(at)
+        self._scanner.give_text_to(at)
+
+    def _count_marks(self, at: int) -> None:
+        """Counts the marks in more of a value: if that turns out to be broken, they were quoted in it.
+
+        Marks that end what was not begun there do not count: whether they are quoted too cannot be known.
+        """
+        text = self._last + self._scanner.text[self._scanner.at : at]
+        self._last = text[-_HALF_MARK:]
+        found = text.find(_MARKS)
+        while found >= 0:
+            if text.startswith(START, found):
+                self._depth += 1
+            elif text.startswith(END, found) and self._depth > 1:
+                self._depth -= 1
+            found = text.find(_MARKS, found + 1)
 
 
 # What a model is told.
@@ -287,9 +315,11 @@ def rules(tools: Sequence[ToolDefinition]) -> str:
     short = {tool.name: body for tool in tools if (body := _body_of(tool.name, tool))}
     for name, body in list(short.items())[:1]:
         others = {"path": "notes.md"} if form_of(name).head == "path" else {}
-        example = f"{START} {_json({'type': name, **others})}{_CLOSE}\n{body} of the call\n{END}"
+        example = f"{START} {json_text({'type': name, **others})}{_CLOSE}\n{body} of the call\n{END}"
         told.append(
-            _BODIES.format(tools=_listed([f"{name} ({_json(body)})" for name, body in short.items()]), example=example)
+            _BODIES.format(
+                tools=_listed([f"{name} ({json_text(body)})" for name, body in short.items()]), example=example
+            )
         )
     return "\n".join((*told, _MORE))
 
@@ -310,8 +340,8 @@ def write_call(name: str, arguments: dict[str, Any], tool: ToolDefinition | None
     short = {key: value for key, value in arguments.items() if key != body_name}
     if isinstance(body, str) and _MARKS not in body and _RESERVED.isdisjoint(short):
         gap = "\n" if "\n" in body or body.startswith("\r") else ""
-        return f"{START} {_json({'type': name, **short})}{_CLOSE}{gap}{body}{END}"
-    return f"{START} {_json({'type': _TOOL, 'tool_name': name, 'arguments': arguments})}{_CLOSE}{END}"
+        return f"{START} {json_text({'type': name, **short})}{_CLOSE}{gap}{body}{END}"
+    return f"{START} {json_text({'type': _TOOL, 'tool_name': name, 'arguments': arguments})}{_CLOSE}{END}"
 
 
 def _body_of(name: str, tool: ToolDefinition | None) -> str:
@@ -327,7 +357,7 @@ def _body_of(name: str, tool: ToolDefinition | None) -> str:
 def write_result(part: ToolResultPart, content: str) -> str:
     """A result between marks of its own; marks inside it are broken apart, so that none of them means anything."""
     header = {"tool_name": part.name, "status": "error" if part.is_error else "ok"}
-    return f"{RESULT} {_apart(_json(header))}{_CLOSE}\n{_apart(content)}\n{RESULT}_END{_CLOSE}"
+    return f"{RESULT} {_apart(json_text(header))}{_CLOSE}\n{_apart(content)}\n{RESULT}_END{_CLOSE}"
 
 
 def _apart(text: str) -> str:
@@ -365,10 +395,6 @@ def grammar(tools: Sequence[ToolDefinition]) -> str:
 
 _PLAIN = frozenset(("type", "properties", "required", "title", "description", "$defs", "definitions", "$schema"))
 """Keywords of arguments that can be written one by one in a header."""
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 SENTINEL = Format("sentinel", "marks around a JSON header", rules, declare, write_call, write_result, read, grammar)

@@ -27,7 +27,6 @@ for another call.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -38,6 +37,7 @@ from ..arguments import Shape, shape_of
 from ..branches import (
     ALL_KINDS,
     Flat,
+    any_of,
     branches,
     items_of,
     kind_of,
@@ -49,6 +49,7 @@ from ..branches import (
 )
 from ..format import Format
 from ..grammar import Grammar
+from ..json_source import json_text
 from .xml_inside import CDATA, CDATA_END, MARKERS
 from .xml_reading import ARGUMENT, ARGUMENTS, ITEM, TOOL, read, spoilers
 from .xml_tags import NAME, quoted
@@ -163,7 +164,7 @@ def _members_of(schema: Any, root: dict[str, Any]) -> Iterator[tuple[str, Any, b
         found = [properties_of(flat)[name] for flat in objects if name in properties_of(flat)]
         yield (
             name,
-            found[0] if len(found) == 1 else {"anyOf": found},
+            any_of(found),
             all(name in required_of(flat) for flat in objects),
         )
 
@@ -202,14 +203,14 @@ def _about(flats: list[dict[str, Any]], required: str) -> str:
     listed = [value for flat in flats for value in listed_values(flat) or ()]
     if listed:
         plain = all(isinstance(value, str) and value and "," not in value for value in listed)
-        told["enum_values"] = ",".join(listed) if plain else _json(listed)
+        told["enum_values"] = ",".join(listed) if plain else json_text(listed)
     if len(flats) == 1:
         told |= {key: _shown(first[key]) for key in _BOUNDS if key in first}
     return "".join(f" {key}={quoted(value)}" for key, value in told.items())
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
+    return value if isinstance(value, str) else json_text(value)
 
 
 # Writing.
@@ -242,7 +243,7 @@ def _element(own: str, attributes: str, value: Any, shape: Shape, level: int, ma
             return f"{opening}>\n{marker}\n{value}{MARKERS[marker]}\n{pad}{closing}"
         return f"{opening}>{_text(value, own)}{closing}"
     if shape.takes_any_text:
-        return f'{opening} type="json">{_json(value)}{closing}'
+        return f'{opening} type="json">{json_text(value)}{closing}'
     if value and isinstance(value, (dict, list)) and level < _DEEPEST:
         if isinstance(value, dict) and "object" in shape.kinds and value.keys() <= set(shape.properties):
             inside = [_argument(key, inner, shape.property(key), level + 1) for key, inner in value.items()]
@@ -251,11 +252,11 @@ def _element(own: str, attributes: str, value: Any, shape: Shape, level: int, ma
             inside = [_element(ITEM, "", inner, shape.item(at), level + 1) for at, inner in enumerate(value)]
             return "\n".join([f"{opening}>", *inside, pad + closing])
     if isinstance(value, str) and shape.kinds.isdisjoint(("object", "array")):
-        if shape.json_of(value) == _json(value):
+        if shape.json_of(value) == json_text(value):
             return f"{opening}>{_text(value, own)}{closing}"
-    elif not isinstance(value, str) and shape.json_of(_json(value)) == _json(value):
-        return f"{opening}>{_json(value)}{closing}"
-    return f'{opening} type="json">{_json(value)}{closing}'
+    elif not isinstance(value, str) and shape.json_of(json_text(value)) == json_text(value):
+        return f"{opening}>{json_text(value)}{closing}"
+    return f'{opening} type="json">{json_text(value)}{closing}'
 
 
 def _text(value: str, own: str) -> str:
@@ -293,10 +294,6 @@ def _harmless(content: str) -> str:
         size = next((at for at, char in enumerate(start) if char not in NAME), len(start))
         made += ["&lt;" if start[:size].lower() in tags else "<", part]
     return "".join(made)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 # Holding a model to it.
@@ -342,13 +339,13 @@ class _Layout:
                 named = properties_of(flat)
                 inner += [named[name]] if name in named else other_properties(flat)
             marker = _marker(self._tool.name, name) if name == body else ""
-            element = self._element(ARGUMENT, f" name={quoted(name)}", _any_of(inner), level, marker)
+            element = self._element(ARGUMENT, f" name={quoted(name)}", any_of(inner), level, marker)
             made.append(element if all(name in required_of(flat) for flat in flats) else f"{element}?")
         return made
 
     def _element(self, own: str, attributes: str, schema: Any, level: int, marker: str = "") -> str:
         """The name of a rule for a value between its tags, on lines of its own."""
-        key = (own + attributes, _json(schema), level)
+        key = (own + attributes, json_text(schema), level)
         if key not in self._elements:
             ways = dict.fromkeys(self._ways(own, attributes, schema, level, marker))
             self._elements[key] = self._grammar.rule(own, " | ".join(ways))
@@ -419,18 +416,14 @@ class _Layout:
         rest = [rest for _, rest in parts if rest is not False]
         tail = ""
         if rest and most > count:
-            item = self._element(ITEM, "", _any_of(rest), level)
+            item = self._element(ITEM, "", any_of(rest), level)
             fewest, farthest = max(least - count, 0), "" if most == _COUNTED else most - count
             tail = f"{item}{{{fewest},{farthest}}}" if fewest else f"({item}{{1,{farthest}}})?"
         for index in range(count - 1, -1, -1):
             inner = [first[index] if index < len(first) else rest for first, rest in parts]
-            item = self._element(ITEM, "", _any_of([each for each in inner if each is not False]), level)
+            item = self._element(ITEM, "", any_of([each for each in inner if each is not False]), level)
             tail = f"{item} {tail}".rstrip() if index < least else f"({item} {tail})?"
         return [tail] if tail else []
-
-
-def _any_of(schemas: list[Any]) -> Any:
-    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas} if schemas else True
 
 
 def _count(flat: Flat, key: str, otherwise: int) -> int:

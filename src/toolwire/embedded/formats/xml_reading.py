@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import NamedTuple
 
 from ...strict_json import NotStrict, parse
 from ...tools.forms import form_of, shorthand_tools
 from ...tools.registry import ToolRegistry
 from ..arguments import ANYTHING, Shape, shape_of
-from ..json_source import as_it_is, quote
+from ..json_source import as_it_is, json_text, quote, read_value
 from ..scanner import SPACE, Scanner, Wait
-from .xml_inside import CDATA, CDATA_END, MARKERS, Inside, Take, no_value
+from .xml_inside import CDATA, CDATA_END, MARKERS, Inside, Take
 from .xml_tags import Tag, ends_name, peek_name, read_attributes
 
 TOOL, ARGUMENTS, ARGUMENT, ITEM = "tool", "arguments", "arg", "item"
@@ -80,7 +79,7 @@ class _Call(Inside):
         """Another call begins where this one should end."""
 
     def read(self) -> Wait[bool]:
-        """True when this was a call; False, with nothing given, when it is text."""
+        """True when this was a call, or text as a whole; False, with nothing given, when it is text like any other."""
         scanner = self._scanner
         word, after = yield from peek_name(scanner, self._openers)
         opener = self._openers.get(word.lower())
@@ -88,12 +87,14 @@ class _Call(Inside):
             return False
         scanner.read_to(scanner.at + 1 + len(word))
         tag = yield from read_attributes(scanner)
+        if tag is None and not (scanner.ended and scanner.text[scanner.at :] in ("", "/")):
+            return False
         if tag is None:
-            return False
+            # The answer ends before it is a call: no attribute begins another.
+            scanner.give_text()
+            return True
         name = opener if opener != TOOL else tag.attributes.pop("name", "")
-        if not name or len(name) > scanner.limits.name:
-            return False
-        self._begin(name, opener, tag)
+        self._begin(name if len(name) <= scanner.limits.name else "", opener, tag)
         problem = "" if tag.closed else (yield from self._read_inside())
         if not problem:
             self._end("}" if self._given else "{}")
@@ -105,8 +106,9 @@ class _Call(Inside):
 
     def _begin(self, name: str, opener: str, tag: Tag) -> None:
         tool = self._tools.get(name) if self._tools is not None else None
-        if self._tools is not None and tool is None:
-            self._scanner.note_unknown(name)
+        if not name or (self._tools is not None and tool is None):
+            if name:
+                self._scanner.note_unknown(name)
             self._as_text = self._any_child = True
             self._scanner.give_text()
         else:
@@ -131,7 +133,7 @@ class _Call(Inside):
         yield from self._read_gap()
         if (yield from self._scanner.read_literal(f"</{self._shorthand}>".lower(), fold=True)):
             return ""
-        return self._fault(f"{self._body} is given twice, as an attribute and between the tags")
+        return self._scanner.fault(f"{self._body} is given twice, as an attribute and between the tags")
 
     # Structure.
 
@@ -148,7 +150,7 @@ class _Call(Inside):
             word, after = yield from peek_name(scanner)
             if level == 1 and self._opens_call(word, after, names):
                 self._next_began = True
-                return self._fault(f"</{TOOL}> is missing before the next call")
+                return scanner.fault(f"</{TOOL}> is missing before the next call")
             folded = word.lower()
             if folded == ARGUMENTS and not wrapped:
                 wrapped = True
@@ -158,7 +160,8 @@ class _Call(Inside):
             elif word in names or (self._any_child and word and folded not in _RESERVED):
                 problem = yield from self._read_member(word, word, shape, given, level)
             else:
-                problem = self._fault(f"<{word[:80]}> has no place here" if word else "this tag has no place here")
+                tag = f"<{word[:80]}>" if word else "this tag"
+                problem = scanner.fault(f"{tag} has no place here, only <{ARGUMENT}> or </{close[:80]}>")
             if problem:
                 return problem
 
@@ -172,7 +175,7 @@ class _Call(Inside):
         scanner.read_to(scanner.at + 1 + len(ARGUMENTS))
         tag = yield from read_attributes(scanner)
         if tag is None or tag.attributes:
-            return self._fault(f"the tag <{ARGUMENTS}> is malformed")
+            return scanner.fault(f"the tag <{ARGUMENTS}> is malformed")
         if tag.closed:
             return ""
         return (yield from self._read_members(ARGUMENTS, shape, given, 1))
@@ -181,17 +184,17 @@ class _Call(Inside):
         """Reads one argument or member; what it is called is in the tag where no `key` is given."""
         member = yield from self._read_tag(own)
         if member is None:
-            return self._fault(f"the tag <{own[:80]}> is malformed")
+            return self._scanner.fault(f"the tag <{own[:80]}> is malformed")
         if own == ARGUMENT:
             if "name" not in member.tag.attributes:
-                return self._fault(f"<{ARGUMENT}> has no name")
+                return self._scanner.fault(f"<{ARGUMENT}> has no name")
             key = member.tag.attributes.pop("name")
         if member.tag.attributes:
-            return self._fault(
+            return self._scanner.fault(
                 f"<{own[:80]}> has no place for the attribute {next(iter(member.tag.attributes))[:80]!r}"
             )
-        if key in given:
-            return self._fault(f"{key[:80]!r} is given twice")
+        if key in given and not self._as_text:
+            return self._scanner.fault(f"{key[:80]!r} is given twice")
         self._give(self._key(key, given))
         return (yield from self._read_value(shape.property(key), member, level))
 
@@ -221,10 +224,10 @@ class _Call(Inside):
                 return ""
             word, _ = yield from peek_name(scanner)
             if word.lower() != ITEM:
-                return self._fault(f"there is something other than <{ITEM}> in a list")
+                return scanner.fault(f"there is something other than <{ITEM}> in a list")
             item = yield from self._read_tag(ITEM)
             if item is None or item.tag.attributes:
-                return self._fault(f"the tag <{ITEM}> is malformed")
+                return scanner.fault(f"the tag <{ITEM}> is malformed")
             if index:
                 self._give(", ")
             problem = yield from self._read_value(shape.item(index), item, level)
@@ -238,7 +241,7 @@ class _Call(Inside):
         """Reads a value and the closing tag of what it stands in."""
         if member.tag.closed:
             if member.is_json:
-                return self._fault("there is no JSON where the type says so")
+                return self._scanner.fault("there is no JSON where the type says so")
             self._give(shape.json_of(""))
             return ""
         self._give()
@@ -277,7 +280,7 @@ class _Call(Inside):
 
     def _read_nested(self, member: _Member, shape: Shape, level: int, *, is_item: bool) -> Wait[str]:
         if level > self._scanner.limits.depth:
-            return self._fault(f"the arguments are nested deeper than {self._scanner.limits.depth} levels")
+            return self._scanner.fault(f"the arguments are nested deeper than {self._scanner.limits.depth} levels")
         if is_item:
             return (yield from self._read_items(member, shape, level))
         given: set[str] = set()
@@ -298,11 +301,11 @@ class _Call(Inside):
             raw = "".join(collected)
             if not _is_json(raw):
                 self._closed(member.own)
-                return self._fault(f"what stands in <{member.own[:80]}> is not valid JSON")
+                return scanner.fault(f"what stands in <{member.own[:80]}> is not valid JSON")
             self._give(raw)
             return ""
-        if not (yield from self._read_json_value(as_it_is)):
-            return self._fault(f"what stands in <{member.own[:80]}> is not valid JSON")
+        if not (yield from read_value(scanner, lambda at: self._run(at, as_it_is))):
+            return scanner.fault(f"what stands in <{member.own[:80]}> is not valid JSON")
         return (yield from self._read_close(member.own, "the JSON"))
 
     def _read_text(self, member: _Member, take: Take) -> Wait[str]:
@@ -319,7 +322,7 @@ class _Call(Inside):
                         yield from scanner.read_literal("\n")
                     self._give()
                     if not (yield from self._read_until(end, take)):
-                        return self._fault(f"{end} is missing")
+                        return scanner.fault(f"{end} is missing")
                     return (yield from self._read_close(member.own, end))
         for line_end in ("\r\n", "\n"):
             if space.startswith(line_end):
@@ -333,7 +336,7 @@ class _Call(Inside):
         while True:
             self._give()
             if not (yield from self._read_until(CDATA_END, take)):
-                return self._fault(f"{CDATA_END} is missing")
+                return scanner.fault(f"{CDATA_END} is missing")
             self._give()
             yield from self._read_space()
             if not (yield from scanner.read_literal(CDATA)):
@@ -344,8 +347,8 @@ class _Call(Inside):
         if (yield from self._scanner.read_literal(f"</{own.lower()}>", fold=True)):
             return ""
         if (yield from self._scanner.need(1)):
-            return self._fault(f"only </{own[:80]}> can follow {after}")
-        return self._fault(f"</{own[:80]}> is missing")
+            return self._scanner.fault(f"only </{own[:80]}> can follow {after}")
+        return self._scanner.fault(f"</{own[:80]}> is missing")
 
     def _read_raw(self, member: _Member, take: Take) -> Wait[str]:
         scanner = self._scanner
@@ -363,13 +366,13 @@ class _Call(Inside):
             for spoiler in refused:
                 if (yield from scanner.read_literal(spoiler, fold=True)):
                     self._opened(spoiler[1:-1].removesuffix(" name"))
-                    return self._fault(
+                    return scanner.fault(
                         f"{spoiler.strip()} stands in the text of <{own[:80]}>: </{own[:80]}> is missing before it, "
                         f"or the text must be put into {CDATA} … {CDATA_END}",
                         place,
                     )
             self._run(scanner.at + 1, take)
-        return self._fault(f"</{own[:80]}> is missing")
+        return scanner.fault(f"</{own[:80]}> is missing")
 
     # The end of a call that went wrong.
 
@@ -395,19 +398,19 @@ class _Call(Inside):
         while (yield from scanner.more()):
             at = scanner.find("<_")
             if at > scanner.at:
-                self._run(at, no_value)
+                self._run(at)
                 continue
             if (yield from self._skip_quoted()):
                 continue
             if scanner.text[scanner.at] == "_":
-                self._run(scanner.at + 1, no_value)
+                self._run(scanner.at + 1)
             elif self._open:
                 if (yield from self._ends_open()):
                     break
             elif (yield from scanner.read_literal(f"</{TOOL}>", fold=True)):
                 break
             elif not (yield from self._opens_value()):
-                self._run(scanner.at + 1, no_value)
+                self._run(scanner.at + 1)
         self._break(problem)
 
     def _ends_open(self) -> Wait[bool]:
@@ -420,7 +423,7 @@ class _Call(Inside):
         word, after = yield from peek_name(scanner)
         if word.lower() == own and ends_name(after):
             self._nested += 1
-        self._run(scanner.at + 1, no_value)
+        self._run(scanner.at + 1)
         return False
 
     def _opens_value(self) -> Wait[bool]:
@@ -439,13 +442,14 @@ class _Call(Inside):
     def _key(self, key: str, given: set[str]) -> str:
         """What stands before the value of this argument or member."""
         start = ", " if given else "{"
-        given.add(key)
-        return f"{start}{json.dumps(key, ensure_ascii=False)}: "
+        if not given or not self._as_text:  # of text, which has no bound, only whether there was any is kept
+            given.add(key)
+        return f"{start}{json_text(key)}: "
 
     def _unexpected(self, close: str) -> str:
         if self._scanner.at >= len(self._scanner.text):
-            return self._fault(f"</{close[:80]}> is missing")
-        return self._fault("there is text where only tags belong")
+            return self._scanner.fault(f"</{close[:80]}> is missing")
+        return self._scanner.fault("there is text where only tags belong")
 
 
 def _into(collected: list[str]) -> Take:
