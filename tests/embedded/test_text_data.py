@@ -13,7 +13,11 @@ from typing import Any
 import pytest
 
 from embedded.text_feeding import FORMATS, check_cuts, check_truncated, read_text
+from embedded.text_tools import TOOLS
+from toolwire import TextStream
+from toolwire.embedded.history import as_text_conversation
 from toolwire.embedded.registry import text_format
+from toolwire.messages import TextPart
 
 FOLDER = Path(__file__).parent.parent / "data" / "text"
 FILES = {path.stem: path for path in sorted(FOLDER.glob("*.jsonl"))}
@@ -67,3 +71,13 @@ def test_without_tools_and_with_every_format(name: str, case: dict[str, Any]) ->
             whole = read_text(other, [text], *tools)
             assert whole.rebuilt == text
             assert read_text(other, text, *tools).outcome == whole.outcome
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_a_model_finds_its_own_words_again(name: str, case: dict[str, Any]) -> None:
+    format_ = text_format(name, provider=case.get("provider", ""))
+    stream = TextStream(format_, tools=TOOLS)
+    stream.feed(case["input"])
+    stream.close()
+    told = as_text_conversation([stream.message], TOOLS, format_)[-1]
+    assert "".join(part.text for part in told.parts if isinstance(part, TextPart)) == case["input"]

@@ -113,7 +113,7 @@ ANSWERS: dict[str, tuple[list[Part], str]] = {
     ),
     "two that were written": (
         [ToolCallPart("c1", "search", {}, written=OWN), ToolCallPart("c2", "search", {}, written=OWN)],
-        "<my own way>\n<my own way>",
+        "<my own way><my own way>",
     ),
     "words in pieces": (
         [TextPart("a"), TextPart("b "), TextPart(""), CALL],

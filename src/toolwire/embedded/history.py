@@ -78,20 +78,19 @@ def _answer(message: Message, tools: ToolRegistry, format: Format) -> Message:
 class _Words:
     """Text and calls as they become one text, between parts of other kinds.
 
-    A call stands apart from a call before it, and one that was not written here from the words around it too.
+    What the model wrote so stands as it stood; a call that it did not is on lines of its own.
     """
 
     def __init__(self) -> None:
         self._parts: list[Part] = []
         self._pieces: list[str] = []
-        self._after_call = False
         self._apart = False
 
     def add_call(self, text: str, *, as_it_stood: bool) -> None:
-        if self._after_call or not as_it_stood:
+        if self._apart or not as_it_stood:
             self._break_line()
         self._pieces.append(text)
-        self._after_call, self._apart = True, not as_it_stood
+        self._apart = not as_it_stood
 
     def add_text(self, text: str) -> None:
         if not text:
@@ -99,7 +98,7 @@ class _Words:
         if self._apart and not text.startswith(("\n", "\r")):
             self._break_line()
         self._pieces.append(text)
-        self._after_call = self._apart = False
+        self._apart = False
 
     def add_other(self, part: Part) -> None:
         self._end()
@@ -117,7 +116,7 @@ class _Words:
         if self._pieces:
             self._parts.append(TextPart("".join(self._pieces)))
         self._pieces = []
-        self._after_call = self._apart = False
+        self._apart = False
 
 
 def _results(message: Message, format: Format) -> Message:

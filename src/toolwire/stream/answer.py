@@ -16,17 +16,27 @@ def answer_message(segments: Iterable[Segment], provider_data: list[dict[str, An
     A call that may not run keeps its place with empty arguments, so that its result can say what was wrong; its own
     broken text never goes back, since several servers refuse a history that holds it. A call without a name has no
     place in any provider's history and is left out, and so is one that says another once more. A call that the model
-    wrote in its text keeps that text (`written`), for models that are told the same format.
+    wrote in its text keeps that text (`written`) and the markup around it, for models that are told the same format: so
+    that such a model finds its own words again, each of them.
     """
     parts: list[Part] = []
+    lead = ""
     for segment in segments:
         if segment.choice:
             continue
         if isinstance(segment, CallSegment):
             if segment.arrived.name and not segment.arrived.repeats:
-                parts.append(_call_part(segment))
+                parts.append(_call_part(segment, lead))
+                lead = ""
+        elif segment.segment_type is SegmentType.MARKUP:
+            last = parts[-1] if parts else None
+            if isinstance(last, ToolCallPart) and last.written is not None:
+                last.written = Written(last.written.format, last.written.text + segment.text)
+            else:
+                lead += segment.text
         elif segment.segment_type is SegmentType.TEXT:
-            parts.append(TextPart(segment.text, bool(segment.metadata), segment.provider_data))
+            parts.append(TextPart(lead + segment.text, bool(segment.metadata), segment.provider_data))
+            lead = ""
         elif segment.segment_type is SegmentType.REASONING:
             parts.append(ThinkingPart(segment.text, segment.provider_data))
         elif segment.segment_type is SegmentType.SERVER_TOOL:
@@ -34,6 +44,8 @@ def answer_message(segments: Iterable[Segment], provider_data: list[dict[str, An
                 parts.append(OpaquePart(segment.provider_data, segment.tool_name))
         elif segment.metadata is not None:
             parts.append(_media_part(segment, segment.metadata["media"]))
+    if lead:
+        parts.append(TextPart(lead))
     return Message("assistant", parts, list(provider_data))
 
 
@@ -45,12 +57,11 @@ def _media_part(segment: Segment, kind: str) -> MediaPart:
     return MediaPart(declared or kind, url=url, provider_data=segment.provider_data)
 
 
-def _call_part(segment: CallSegment) -> ToolCallPart:
+def _call_part(segment: CallSegment, lead: str) -> ToolCallPart:
     arrived = segment.arrived
+    written = Written(segment.format, lead + segment.text) if segment.format else None
     if arrived.arguments is None:
-        return ToolCallPart(
-            segment.segment_id, arrived.name, provider_data=segment.provider_data, written=_written(segment)
-        )
+        return ToolCallPart(segment.segment_id, arrived.name, provider_data=segment.provider_data, written=written)
     raw = arrived.raw.strip()
     return ToolCallPart(
         segment.segment_id,
@@ -58,9 +69,5 @@ def _call_part(segment: CallSegment) -> ToolCallPart:
         arrived.arguments,
         raw if raw.startswith("{") else None,
         segment.provider_data,
-        _written(segment),
+        written,
     )
-
-
-def _written(segment: CallSegment) -> Written | None:
-    return Written(segment.format, segment.text) if segment.format else None
