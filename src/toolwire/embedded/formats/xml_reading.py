@@ -42,7 +42,14 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         if text[at + 1 : at + 2] not in firsts:
             return False
         word = text[at + 1 : at + 1 + longest].lower()
-        return any(word.startswith(name) or name.startswith(word) for name in openers)
+        for name in openers:
+            if word.startswith(name):
+                after = text[at + 1 + len(name) : at + 3 + len(name)]
+                if not after or (ends_name(after[0]) and after[1:] != "<"):
+                    return True
+            elif name.startswith(word):
+                return True
+        return False
 
     return scanner.prose("<", lambda: _Call(scanner, tools, openers).read(), may_begin)
 
