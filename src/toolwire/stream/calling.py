@@ -63,8 +63,7 @@ class CallHandler(AnswerHandler):
             elif call.closed:
                 continue
             elif (
-                call.reader is None
-                and delta.name is None
+                delta.name is None
                 and delta.call_id is None
                 and not delta.done
                 and delta.provider_data is None
@@ -73,7 +72,8 @@ class CallHandler(AnswerHandler):
                 # Nearly every delta: `_take` does the same, slower.
                 text = delta.arguments_delta
                 call.pieces.append(text)
-                events.append(SegmentEvent(_CONTENT, call.segment_id, text))
+                fields = None if call.reader is None else call.reader.feed(text)
+                events.append(SegmentEvent(_CONTENT, call.segment_id, text, None, None, fields))
                 continue
             self._take(call, delta, events)
 
