@@ -45,7 +45,7 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         for name in openers:
             if word.startswith(name):
                 after = text[at + 1 + len(name) : at + 3 + len(name)]
-                if not after or (ends_name(after[0]) and after[1:] != "<"):
+                if not after or (ends_name(after[0]) and not (after[0] in SPACE and after[1:] == "<")):
                     return True
             elif name.startswith(word):
                 return True
