@@ -60,8 +60,8 @@ setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too
 run: setup ## Talk to a real local model that calls real tools
 	@$(BIN)/toolwire run
 
-test: $(VENV)/.test ## All tests, in parallel (about three minutes on two cores; fetches the embedded model once)
-	@echo "Testing (about three minutes) …"
+test: $(VENV)/.test ## All tests, in parallel (about six minutes on two cores; fetches the embedded model once)
+	@echo "Testing (about six minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures" -q
 
 check: $(VENV)/.test $(VENV)/.bench ## Format, lint and strict types (under a minute)
@@ -78,8 +78,8 @@ fuzz: $(VENV)/.test ## Mutated streams and texts through the readers: RUNS=10000
 	@echo "Fuzzing (about fifteen minutes; less with RUNS=… or MINUTES=…) …"
 	$(BIN)/python -m bench.fuzz $(if $(MINUTES),--minutes $(MINUTES),--runs $(RUNS))
 
-figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability.md (about forty minutes)
-	@echo "Obtaining the figures (about forty minutes) …"
+figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability.md (about thirty minutes)
+	@echo "Obtaining the figures (about thirty minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) -m figures -q
 	$(BIN)/python -m bench.figures
 
