@@ -115,6 +115,10 @@ ANSWERS: dict[str, tuple[list[Part], str]] = {
         [ToolCallPart("c1", "search", {}, written=OWN), ToolCallPart("c2", "search", {}, written=OWN)],
         "<my own way><my own way>",
     ),
+    "one that was written after one that was not": (
+        [CALL, ToolCallPart("c2", "search", {}, written=OWN)],
+        'CALL search {"query": "x"} of no tool\n<my own way>',
+    ),
     "words in pieces": (
         [TextPart("a"), TextPart("b "), TextPart(""), CALL],
         'ab \nCALL search {"query": "x"} of no tool',
