@@ -35,11 +35,13 @@ class ThinkingPart(msgspec.Struct, tag="thinking", tag_field="type", omit_defaul
     provider_data: dict[str, Any] | None = None
 
 
-class Written(msgspec.Struct, frozen=True):
+class Written(msgspec.Struct, frozen=True, omit_defaults=True):
     """A call as it stood in the model's text, and the text format that it was read in."""
 
     format: str
     text: str
+    call_id: str = ""
+    """The id in that text, where it is not the call's own: it came too late for that."""
 
 
 class ToolCallPart(msgspec.Struct, tag="tool_call", tag_field="type", omit_defaults=True):

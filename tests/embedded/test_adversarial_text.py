@@ -10,7 +10,7 @@ from embedded.text_feeding import FORMATS, check_cuts, work
 from embedded.text_tools import TOOLS
 from toolwire import TextStream
 from toolwire.embedded.registry import text_format
-from toolwire.embedded.scanner import TextReader
+from toolwire.embedded.text_reader import TextReader
 from toolwire.limits import Limits
 
 PATTERNS = {

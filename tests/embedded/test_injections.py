@@ -10,7 +10,7 @@ from embedded.text_tools import TOOLS
 from toolwire import ChunkResponse, StopReason
 from toolwire.embedded.history import as_text_conversation
 from toolwire.embedded.registry import text_format
-from toolwire.embedded.scanner import TextReader
+from toolwire.embedded.text_reader import TextReader
 from toolwire.errors import ToolDefinitionError
 from toolwire.messages import Message, TextPart, ToolResultPart
 from toolwire.stream.handlers import HybridStreamingResponseHandler, ParsingStreamingResponseHandler

@@ -16,7 +16,8 @@ from toolwire import Limits, ToolDefinition
 from toolwire.embedded.examples import example_arguments
 from toolwire.embedded.format import Format
 from toolwire.embedded.formats.json_envelopes import JSON, JSON_GEMINI, JSON_OPENAI
-from toolwire.embedded.scanner import Piece, PieceKind, TextReader
+from toolwire.embedded.scanner import Piece, PieceKind
+from toolwire.embedded.text_reader import TextReader
 from toolwire.limits import DEFAULT_LIMITS
 from toolwire.messages import ToolResultPart
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from toolwire.embedded.json_source import read_key, read_raw, read_string, read_value
-from toolwire.embedded.scanner import SLICE, Piece, PieceKind, Scanner, TextReader, Wait
+from toolwire.embedded.prose import prose
+from toolwire.embedded.scanner import SLICE, Piece, PieceKind, Scanner, Wait
+from toolwire.embedded.text_reader import TextReader
 from toolwire.errors import LimitExceeded
 from toolwire.limits import DEFAULT_LIMITS, Limits
 
@@ -46,7 +48,7 @@ def angle(scanner: Scanner) -> Wait[None]:
         scanner.break_call("not closed")
         return True
 
-    return scanner.prose("<", begin)
+    return prose(scanner, "<", begin)
 
 
 def take(
@@ -92,7 +94,7 @@ def call(text: str, arguments: str, name: str, position: int, problem: str = "")
 
 
 def words(text: str, kind: PieceKind = TEXT) -> tuple[object, ...]:
-    return (kind, text, "", "", 0, False, "")
+    return (kind, text, "", "", -1, False, "")
 
 
 def test_text_alone() -> None:
@@ -236,7 +238,7 @@ def json_members(scanner: Scanner) -> Wait[None]:
         scanner.end_call(raw)
         return True
 
-    return scanner.prose("{", begin)
+    return prose(scanner, "{", begin)
 
 
 @pytest.mark.parametrize("size", range(10, 40))
@@ -262,7 +264,7 @@ def json_values(scanner: Scanner) -> Wait[None]:
             scanner.break_call(scanner.fault("bad"))
         return True
 
-    return scanner.prose("{", begin)
+    return prose(scanner, "{", begin)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def sections(scanner: Scanner) -> Wait[None]:
             scanner.break_call(scanner.fault("open", 0))
         return True
 
-    return scanner.prose("(", begin)
+    return prose(scanner, "(", begin)
 
 
 @pytest.mark.parametrize("inside", ["", "a", "-", "--", "---", "a--b-", "- --- )", "----", "(", "(--", "😀--😀"])

@@ -17,7 +17,8 @@ from embedded.text_feeding import check_cuts, check_truncated, read_text
 from embedded.text_tools import BOOK, ECHO, PING, RUN_BASH, SEARCH, TOOLS, WRITE_FILE, tool
 from toolwire import ToolDefinition
 from toolwire.embedded.formats.xml import XML
-from toolwire.embedded.scanner import Piece, PieceKind, TextReader
+from toolwire.embedded.scanner import Piece, PieceKind
+from toolwire.embedded.text_reader import TextReader
 from toolwire.limits import DEFAULT_LIMITS, Limits
 from toolwire.messages import ToolResultPart
 from toolwire.tools import forms

@@ -15,7 +15,7 @@ from toolwire import ChunkResponse, EventType, SdkStream, SegmentEvent, SegmentT
 from toolwire.chunks import PartEnd
 from toolwire.embedded.choosing import StreamParser
 from toolwire.embedded.registry import text_format
-from toolwire.embedded.scanner import TextReader
+from toolwire.embedded.text_reader import TextReader
 from toolwire.errors import LimitExceeded, TransportError
 from toolwire.limits import DEFAULT_LIMITS, Limits
 from toolwire.stream import invocation

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..errors import ConfigError
 from ..tools.registry import ToolRegistry
 from .format import Format
-from .registry import choose_format, format_names, text_format
+from .registry import choose_format, format_names, format_of_model, is_format, text_format
 
 AUTO = "auto"
 API_TOOL_CALL = "api_tool_call"
@@ -20,9 +20,22 @@ class StreamParser(NamedTuple):
 
     native: bool = True
     format: Format | None = None
+    reasoning: bool = False
+    """The text begins within reasoning: its prompt opened it."""
+    repair: bool = False
+    """Malformed calls in text are mended where that can be done, and what was done is told."""
 
 
 NATIVE = StreamParser()
+
+
+def named_format(name: str, *, provider: str = "", model: str = "") -> Format:
+    """The format of this name; `auto` is the one that the model was trained on, or else what the answer shows."""
+    if name == AUTO and model:
+        found = format_of_model(model)
+        if found is not None:
+            return found
+    return text_format(name, provider=provider)
 
 
 def as_parser(
@@ -52,7 +65,7 @@ def as_parser(
     if name == API_TOOL_CALL:
         return NATIVE
     leaked = name.removeprefix(_BOTH)
-    if leaked in format_names():
+    if is_format(leaked):
         return StreamParser(leaked != name, text_format(leaked, provider=provider))
     known = ", ".join((AUTO, API_TOOL_CALL, *format_names()))
     raise ConfigError(

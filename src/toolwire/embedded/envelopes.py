@@ -21,6 +21,7 @@ from typing import NamedTuple
 from ..json_reader import JsonReader
 from ..tools.registry import ToolRegistry
 from .json_source import as_it_is, decoded, read_on
+from .prose import prose
 from .quoted import Unquoting
 from .scanner import SPACE, Scanner, Wait, no_json
 
@@ -132,7 +133,7 @@ class _Call:
 
 def read_envelopes(scanner: Scanner, tools: ToolRegistry | None, envelopes: Envelopes) -> Wait[None]:
     """Reads an answer with calls in these envelopes."""
-    return scanner.prose("{[", _Reader(scanner, tools, envelopes).read, _may_begin)
+    return prose(scanner, "{[", _Reader(scanner, tools, envelopes).read, _may_begin)
 
 
 def _may_begin(text: str, at: int) -> bool:

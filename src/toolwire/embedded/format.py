@@ -3,19 +3,65 @@
 The prompt half says what a model is told (`rules`, `declare`) and writes calls and results as that model would see them
 (`write_call`, `write_result`); the parser half (`read`) reads what it writes. `grammar` holds a server that takes one
 (llama.cpp) to the same syntax.
+
+The syntaxes that models were trained on have more: which models, how they mark reasoning, and how a prompt is laid out
+for them where no chat template does it (`Chat`). `family` makes such a format.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..messages import ToolResultPart
 from ..tools.definition import ToolDefinition
 from ..tools.registry import ToolRegistry
+from .prose import Thinking
 from .scanner import Scanner, Wait
 
 Read = Callable[[Scanner, ToolRegistry | None], Wait[None]]
+
+
+class CallToWrite(NamedTuple):
+    """A call that is to be written."""
+
+    name: str
+    arguments: dict[str, Any]
+    tool: ToolDefinition | None = None
+    call_id: str = ""
+    number: int = 0
+    """How many calls of the conversation came before it."""
+
+
+class Chat(NamedTuple):
+    """How a prompt is laid out for a family, for endpoints that take a prompt and not messages.
+
+    Pairs are what stands before and after: the words of one side, or all results that follow one answer.
+    """
+
+    system: tuple[str, str]
+    user: tuple[str, str]
+    assistant: tuple[str, str]
+    results: tuple[str, str]
+    """Around the results that follow one answer; each is written by `Format.write_result`."""
+    answer: str
+    """The end of the prompt: what asks for an answer."""
+    tools: Callable[[Sequence[ToolDefinition]], str]
+    """What the model is told of the tools, in the words that it was trained on."""
+    begin: str = ""
+    """The first thing of all."""
+    between_results: str = ""
+    tools_at: Literal["system", "before_system", "last_user"] = "system"
+    """Where the tools are told: at the end of the system's words, before that turn, or before the last words of the
+    user, as text that stands for itself."""
+    default_system: str = ""
+    """What the system says where the conversation has nothing."""
+    reasoning: str = ""
+    """What follows `answer` to make the model reason; where it is an opening mark, the answer begins within it."""
+    no_reasoning: str = ""
+    """What follows `answer` to make it answer at once."""
+    stop: tuple[str, ...] = ()
+    """What ends an answer: for the endpoint's `stop`, since such marks may come as text."""
 
 
 class Format(NamedTuple):
@@ -37,3 +83,13 @@ class Format(NamedTuple):
     """The reader. Without tools (None) every name is a tool's."""
     grammar: Callable[[Sequence[ToolDefinition]], str] | None = None
     """GBNF for an answer that is one call of one of these tools and nothing else."""
+    write_calls: Callable[[Sequence[CallToWrite]], str] | None = None
+    """The calls of one answer, where there is more around them than each has by itself."""
+    models: tuple[str, ...] = ()
+    """The models that were trained on it, in words for a list. Which name means which format: `models.py`."""
+    thinking: Thinking | None = None
+    """How reasoning is marked in the text; None: it is not."""
+    chat: Chat | None = None
+    """How a prompt is laid out; None: only a chat template knows."""
+    marks: tuple[str, ...] = ()
+    """What means something to such a model wherever it stands, so that nobody else's words may hold it."""

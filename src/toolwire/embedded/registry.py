@@ -17,19 +17,96 @@ from importlib import import_module
 from ..errors import ConfigError
 from ..tools.registry import ToolRegistry
 from .format import Format
+from .models import trained_format
 
 _BUILT_IN = {
-    "xml": ("xml", "XML"),
-    "json": ("json_envelopes", "JSON"),
-    "json-openai": ("json_envelopes", "JSON_OPENAI"),
-    "json-gemini": ("json_envelopes", "JSON_GEMINI"),
-    "sentinel": ("sentinel", "SENTINEL"),
+    "xml": "xml",
+    "json": "json_envelopes",
+    "json-openai": "json_envelopes",
+    "json-gemini": "json_envelopes",
+    "sentinel": "sentinel",
+    # JSON between marks
+    "hermes": "hermes",
+    "longcat": "hermes",
+    "ernie45": "hermes",
+    "llama3-json": "llama3",
+    "mistral-v3": "mistral",
+    "mistral-v11": "mistral",
+    "deepseek-v3": "deepseek_v3",
+    "deepseek-v31": "deepseek_v3",
+    "kimi-k2": "kimi_k2",
+    "harmony": "harmony",
+    "granite": "granite",
+    "granite-20b-fc": "granite",
+    "phi4-mini": "phi4_mini",
+    "jamba": "jamba",
+    "hunyuan-a13b": "hunyuan_a13b",
+    "minimax-m1": "minimax_m1",
+    "nemotron": "nemotron",
+    "xlam": "xlam",
+    "internlm2": "internlm",
+    "interns1": "internlm",
+    "cohere3": "cohere",
+    "cohere4": "cohere",
+    "command-r": "command_r",
+    "apertus": "apertus",
+    "gigachat3": "gigachat3",
+    "functionary": "functionary",
+    "solar": "solar",
+    "inkling": "inkling",
+    "plamo3": "plamo3",
+    # tags around each argument
+    "qwen3-coder": "qwen3_coder",
+    "seed-oss": "seed_oss",
+    "deepseek-v32": "dsml",
+    "deepseek-v4": "dsml",
+    "glm45": "glm",
+    "glm47": "glm",
+    "poolside-v1": "glm",
+    "hy-v3": "hy_v3",
+    "minimax-m2": "minimax_m2",
+    "minimax-m3": "minimax_m3",
+    "step3": "step3",
+    "kimi-k3": "kimi_k3",
+    "muse-glimmer": "muse_glimmer",
+    "dots": "dots",
+    "minicpm5": "minicpm5",
+    "k2-horizon": "k2_horizon",
+    # call expressions
+    "pythonic": "pythonic",
+    "gemma3": "pythonic",
+    "olmo3": "olmo3",
+    "lfm2": "lfm2",
+    "functiongemma": "functiongemma",
+    "gemma4": "gemma4",
 }
-"""Where each is: its module in `formats/`, imported when the format is first asked for, and the name in it."""
+"""The module in `formats/` of each, imported when the format is first asked for; the variable in it has its name."""
+
+_ALIASES = {
+    "qwen25": "hermes",
+    "qwen3": "hermes",
+    "granite4": "hermes",
+    "trinity": "hermes",
+    "smollm3": "hermes",
+    "nemotron3": "qwen3-coder",
+    "mimo": "qwen3-coder",
+    "step3p5": "qwen3-coder",
+    "llama4-pythonic": "pythonic",
+    "toolace": "pythonic",
+    "firefunction-v2": "phi4-mini",
+    "apriel": "hunyuan-a13b",
+    "deepseek-r1": "deepseek-v3",
+    "deepseek-v41": "deepseek-v4",
+    "kimi-k25": "kimi-k2",
+    "gpt-oss": "harmony",
+    "glm5": "glm47",
+    "laguna": "poolside-v1",
+}
+"""Other names: of models that write a family's syntax."""
 
 _formats: dict[str, Format] = {}
 _by_provider: dict[str, str] = {"anthropic": "xml", "bedrock-anthropic": "xml", "vertex-anthropic": "xml"}
-_by_model: dict[str, str] = {"*claude*": "xml"}
+_by_model: dict[str, str] = {}
 _by_tool: dict[str, str] = {}
 _json_envelopes: dict[str, str] = {
     "openai": "json-openai",
@@ -59,11 +136,33 @@ def text_format(name: str, *, provider: str = "") -> Format:
     if name == "json" and provider:
         name = _json_envelopes.get(provider, name)
     if name not in _formats:
+        name = _ALIASES.get(name, name)
+    if name not in _formats:
         if name not in _BUILT_IN:
             raise ConfigError(f"there is no text format {name[:80]!r}", hint=f"Known: {', '.join(format_names())}.")
-        module, variable = _BUILT_IN[name]
-        _formats[name] = getattr(import_module(f".formats.{module}", __package__), variable)
+        module = import_module(f".formats.{_BUILT_IN[name]}", __package__)
+        _formats[name] = getattr(module, name.upper().replace("-", "_"))
     return _formats[name]
+
+
+def format_of_model(model: str, *, provider: str = "") -> Format | None:
+    """The format that was preferred for this model, or else that it was trained on; None if its name says nothing."""
+    # The longest pattern is the most exact.
+    for pattern in sorted(_by_model, key=len, reverse=True):
+        if fnmatchcase(model.lower(), pattern):
+            return text_format(_by_model[pattern], provider=provider)
+    name = trained_format(model)
+    return text_format(name, provider=provider) if name else None
+
+
+def is_format(name: str) -> bool:
+    """Whether there is a format of this name."""
+    return name in _BUILT_IN or name in _formats or name in _ALIASES
+
+
+def other_names(name: str) -> list[str]:
+    """What else the format of this name is called."""
+    return [other for other, meant in _ALIASES.items() if meant == name]
 
 
 def register_format(format_: Format) -> None:
@@ -100,9 +199,7 @@ def choose_format(*, provider: str = "", model: str = "", tools: ToolRegistry | 
         raise ConfigError(f"{clash}: an answer has one format", hint="Give a format, or offer them apart.")
     for name in wanted:
         return text_format(name, provider=provider)
-    written = model.lower()
-    # The longest pattern is the most exact.
-    for pattern in sorted(_by_model, key=len, reverse=True):
-        if fnmatchcase(written, pattern):
-            return text_format(_by_model[pattern], provider=provider)
+    found = format_of_model(model, provider=provider)
+    if found is not None:
+        return found
     return text_format(_by_provider.get(provider, DEFAULT), provider=provider)

@@ -11,7 +11,7 @@ The promise to keep when writing a reader: decide only on what has been read, ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Iterable
+from collections.abc import Callable, Container, Generator
 from enum import IntEnum
 from typing import NoReturn, TypeVar
 
@@ -28,11 +28,10 @@ SPACE = frozenset(" \t\r\n")
 SLICE = 4096
 """Characters that a reader gets at once: what a search costs is bounded by it, however much is fed."""
 
-_FENCE = "```"
-_FENCE_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.")
-_FENCE_WORD_LENGTH = 20
 _UNKNOWN_NAMES = 20
 """Names of tools that there are not, kept to tell the model: more would help nobody."""
+_REPAIRS = 20
+"""What was mended in one call, as far as it is told."""
 
 
 class PieceKind(IntEnum):
@@ -42,22 +41,30 @@ class PieceKind(IntEnum):
     MARKUP = 1
     """What stands around calls and is neither: fences, brackets and commas of a list, wrappers."""
     CALL = 2
+    REASONING = 3
+    MARK = 4
+    """What stands around reasoning, or around the answer as a whole: a prompt's layout writes it by itself."""
 
 
 class Piece(msgspec.Struct, gc=False):
     """A stretch of the answer. All `text` joined is the answer; `arguments` of one call joined are JSON.
 
-    The pieces of a call follow one another. The first has its `name` and `position` (the characters of the answer
-    before it); the last is `done`, or has a `problem`: why the call cannot run.
+    The pieces of a call follow one another. The first has a `position` (the characters of the answer before it) and
+    the call's `name`, which is empty where the call broke before it; the last is `done`, and has a `problem` if the
+    call cannot run. `call_id` is the id that stands in the text, with the first piece, or with the last where it comes
+    after the arguments.
     """
 
     kind: PieceKind
     text: str
     name: str = ""
-    position: int = 0
+    position: int = -1
     arguments: str = ""
     done: bool = False
     problem: str = ""
+    call_id: str = ""
+    repairs: tuple[str, ...] = ()
+    """What was mended in the call, and where: with the last piece, and only if the scanner was asked to `repair`."""
 
 
 def no_json(_: str) -> str:
@@ -68,8 +75,14 @@ def no_json(_: str) -> str:
 class Scanner:
     """The text that has come, how far it was read, and the pieces that were made of it."""
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, reasoning: bool = False, repair: bool = False) -> None:
         self.limits = limits
+        self.repair = repair
+        """Whether a malformed call may be mended: what was done is then told with it."""
+        self.plain = PieceKind.REASONING if reasoning else PieceKind.TEXT
+        """What is no call is this just now. An answer begins with reasoning where its prompt opened it."""
+        self.said = False
+        """Text other than space has come since the answer, its last call or its last reasoning."""
         self.text = ""
         """What has come and may not have been read yet."""
         self.at = 0
@@ -86,8 +99,12 @@ class Scanner:
         self._held_length = 0
         self._lead = 0
         self._given = 0
-        self._calls = 0
+        self.calls = 0
+        """How many calls of known tools have begun."""
         self._room = 0
+        self._foreign = ""
+        """The call that is open, or the last one, is of this tool, which there is not: it is text as a whole."""
+        self._repairs: list[str] = []
 
     # What has come.
 
@@ -198,24 +215,31 @@ class Scanner:
         self._given += len(text)
         return text
 
-    def pass_by(self, count: int) -> None:
-        """So many characters of text between calls went another way than through here."""
-        self._given += count
+    def pass_by(self, text: str) -> None:
+        """This text, which stands between calls, went another way than through here."""
+        self._given += len(text)
+        self.said = self.said or bool(text.strip())
+        self._foreign = ""
 
-    def _pass_to(self, at: int) -> None:
-        """With nothing held: what comes up to this place in `text` is text."""
+    def pass_to(self, at: int) -> None:
+        """With nothing held: what comes up to this place in `text` is no call."""
         text = self.text[self.at : at]
         self._given += at - self.at
         self.at = at
-        self._append(PieceKind.TEXT, text, "")
+        self._foreign = ""
+        self._append_plain(text)
+
+    def _append_plain(self, text: str) -> None:
+        self.said = self.said or bool(text.strip())
+        self._append(self.plain, text, "")
 
     def give_text(self) -> None:
-        """What is held is text."""
+        """What is held is text, or reasoning where that is open (`plain`)."""
         if self._held_length:
-            self._append(PieceKind.TEXT, self._take(), "")
+            self._append_plain(self._take())
 
     def give_text_to(self, at: int) -> None:
-        """Reads on to this place in `text`; that and what was held is text."""
+        """Reads on to this place in `text`; that and what was held is text, or reasoning where that is open."""
         self.read_to(at)
         self.give_text()
 
@@ -229,32 +253,49 @@ class Scanner:
                 if arguments:
                     last.arguments += arguments
                 return
-        pieces.append(Piece(kind, text, "", 0, arguments))
+        pieces.append(Piece(kind, text, "", -1, arguments))
 
     def give_markup(self) -> None:
-        """What is held is markup around calls."""
-        if self._held_length:
+        """What is held is markup around calls; directly after a call that is text as a whole, it is text too."""
+        if self._foreign:
+            self.give_text()
+        elif self._held_length:
             self._append(PieceKind.MARKUP, self._take(), "")
+
+    def give_mark(self) -> None:
+        """What is held is a mark around reasoning, or around the answer as a whole: never a part of one."""
+        self._foreign = ""
+        self.pieces.append(Piece(PieceKind.MARK, self._take()))
 
     def set_lead(self) -> None:
         """What is held so far is markup, if the next thing is a call."""
         self._lead = self._held_length
 
-    def begin_call(self, name: str) -> None:
-        """What is held begins a call of this tool: from here on `give_call`, until `end_call` or `break_call`."""
-        if self._calls >= self.limits.calls:
+    def begin_call(self, name: str, call_id: str = "", *, known: bool = True) -> None:
+        """What is held begins a call of this tool: from here on `give_call`, until `end_call` or `break_call`.
+
+        `name` is empty for a call that is broken before its name. A call of a tool that there is not (`known=False`) is
+        read like any other and is text as a whole; if it ends well, `unknown` names it.
+        """
+        self._foreign = "" if known else name
+        if self._foreign:
+            self.give_text()
+            return
+        if self.calls >= self.limits.calls:
             raise LimitExceeded("the number of calls in one answer", self.limits.calls)
-        self._calls += 1
+        self.calls += 1
         self._room = self.limits.arguments
         lead, text = self._lead, self._take()
         if lead:
             self.pieces.append(Piece(PieceKind.MARKUP, text[:lead]))
         position = self._given - len(text) + lead
-        self.pieces.append(Piece(PieceKind.CALL, text[lead:], name, position))
+        self.pieces.append(Piece(PieceKind.CALL, text[lead:], name, position, call_id=call_id))
 
     def give_call(self, arguments: str = "") -> None:
         """What is held belongs to the open call, and adds this JSON to its arguments."""
-        if self._held_length or arguments:
+        if self._foreign:
+            self.give_text()
+        elif self._held_length or arguments:
             self._use_room()
             self._append(PieceKind.CALL, self._take(), arguments)
 
@@ -265,6 +306,9 @@ class Scanner:
         whole. Without it this adds nothing to the arguments: space, marks, the rest of a call that is broken. Where the
         bound on a call is reached, what still fits is given: no cut makes a difference there either.
         """
+        if self._foreign:
+            self.give_text_to(at)
+            return
         if self._held_length:
             self.give_call()
         start = self.at
@@ -322,14 +366,32 @@ class Scanner:
     def _exceeded(self) -> NoReturn:
         raise LimitExceeded("the text of one call", self.limits.arguments)
 
-    def end_call(self, arguments: str = "") -> None:
-        """The open call has ended with what is held."""
+    def end_call(self, arguments: str = "", call_id: str = "") -> None:
+        """The open call has ended with what is held; `call_id` is the one that came after the arguments, if any did."""
+        self.said = False
+        if self._foreign:
+            self.note_unknown(self._foreign)
+            self.give_text()
+            return
         self._use_room()
-        self.pieces.append(Piece(PieceKind.CALL, self._take(), arguments=arguments, done=True))
+        repairs, self._repairs = tuple(self._repairs), []
+        self.pieces.append(
+            Piece(PieceKind.CALL, self._take(), arguments=arguments, done=True, call_id=call_id, repairs=repairs)
+        )
 
     def break_call(self, problem: str) -> None:
         """The open call ends with what is held, and cannot run: `problem` says what is wrong, and where (`fault`)."""
+        self.said = False
+        if self._foreign:
+            self.give_text()
+            return
+        self._repairs.clear()
         self.pieces.append(Piece(PieceKind.CALL, self._take(), done=True, problem=problem))
+
+    def note_repair(self, what: str) -> None:
+        """Something in the open call was mended, here."""
+        if not self._foreign and len(self._repairs) < _REPAIRS:
+            self._repairs.append(self.fault(what))
 
     def fault(self, problem: str, place: int | None = None) -> str:
         """For `break_call`: these words and the place that they speak of; without one, how far was read."""
@@ -340,8 +402,8 @@ class Scanner:
         if len(self.unknown) < _UNKNOWN_NAMES and name not in self.unknown:
             self.unknown.append(name)
 
-    def retract(self) -> None:
-        """What is held is no call: its first character is text, and the rest is read again."""
+    def unread(self) -> None:
+        """What is held is read again."""
         if self._held_length <= self.at:
             self.at -= self._held_length
         else:  # some of it came with an earlier text
@@ -349,149 +411,8 @@ class Scanner:
             self.at = 0
         self._held.clear()
         self._held_length = self._lead = 0
-        self._pass_to(self.at + 1)
 
-    # The loop of a format.
-
-    def prose(
-        self, starts: str, begin: Callable[[], Wait[bool]], may_begin: Callable[[str, int], bool] | None = None
-    ) -> Wait[None]:
-        """Reads an answer to its end: text, and what `begin` finds where one of the characters `starts` is next.
-
-        `begin` reads on from there. It says True when it has given what it read, calls or text, and held nothing back;
-        False when this is no call: then the first character is text and reading goes on after it. Calls that alone
-        fill a code fence, or begin one, take the fence with them as markup.
-
-        `may_begin`, if given, has a quick look at a text and a place in it: False when what is there can be none,
-        however the text goes on. Where it says so `begin` is not asked. That only saves time.
-        """
-        stops = starts + "`"
-        while True:
-            if self.at >= len(self.text):
-                self.stops = stops
-                if not (yield from self.more()):
-                    return
-                self.stops = ""
-            found = self._find_start(stops, may_begin)
-            if found > self.at:
-                self._pass_to(found)
-                continue
-            fenced = self.text[found] == "`"
-            if fenced:
-                if not (yield from self._read_fence(starts)):
-                    self.retract()
-                    continue
-                self.set_lead()
-            calls = self._calls
-            if not (yield from begin()):
-                self.retract()
-            elif fenced and self._calls > calls:
-                yield from self._read_fenced(starts, begin)
-
-    def _read_fenced(self, starts: str, begin: Callable[[], Wait[bool]]) -> Wait[None]:
-        """After a call that begins a code fence: the calls that follow it directly, and the end of the fence."""
-        while True:
-            yield from self.read_space()
-            if (yield from self.read_literal(_FENCE)):
-                self.give_markup()
-                return
-            come = yield from self.need(1)
-            if come == "" or come not in starts:
-                self.give_text()
-                return
-            self.set_lead()
-            calls = self._calls
-            if not (yield from begin()):
-                self.retract()
-                return
-            if self._calls == calls:
-                return
-
-    def _find_start(self, stops: str, may_begin: Callable[[str, int], bool] | None) -> int:
-        """Where in `text` one of these characters is next and a quick look does not show that it begins nothing; a
-        place before that if it is far.
-        """
-        text, at = self.text, self.at
-        length = len(text)
-        while at < length:
-            # A character that is nowhere must not be looked for to the end at each place where another is.
-            far = end = min(length, at + SLICE)
-            for stop in stops:
-                found = text.find(stop, at, end)
-                if found >= 0:
-                    end = found
-            if end == far:
-                return end
-            if text[end] == "`":
-                come = text[end : end + 4]
-                if come != "````" and (len(come) < 3 or come.startswith(_FENCE)):
-                    return end
-            elif may_begin is None or may_begin(text, end):
-                return end
-            at = end + 1
-        return length
-
-    def _read_fence(self, starts: str) -> Wait[bool]:
-        """Reads a line that opens a code fence and the space after it, if one of `starts` comes then."""
-        if not (yield from self.read_literal(_FENCE)):
-            return False
-        yield from self.read_word(_FENCE_WORD, _FENCE_WORD_LENGTH)
-        yield from self.read_space()
-        come = yield from self.need(1)
-        return come != "" and come in starts
-
-
-class TextReader:
-    """The text of one answer in, pieces out: a format's reader over a scanner of its own."""
-
-    def __init__(self, read: Callable[[Scanner], Wait[None]], limits: Limits = DEFAULT_LIMITS) -> None:
-        self._scanner = Scanner(limits)
-        self._reading = read(self._scanner)
-        self._fed = 0
-        self._over = False
-
-    @property
-    def unknown(self) -> list[str]:
-        """Names in well-formed calls that are no tool's: such calls stayed text."""
-        return self._scanner.unknown
-
-    def passes(self, text: str) -> bool:
-        """Takes text that stands between calls and can begin none: True, and it is TEXT as it is.
-
-        Nearly every delta of an answer is so, and `feed` would say the same, slower.
-        """
-        stops = self._scanner.stops
-        if not stops or self._fed + len(text) > self._scanner.limits.stream:
-            return False
-        for stop in stops:
-            if stop in text:
-                return False
-        self._fed += len(text)
-        self._scanner.pass_by(len(text))
-        return True
-
-    def feed(self, text: str, pieces: list[Piece]) -> None:
-        """Appends what this text leads to; also what came before a `LimitExceeded`."""
-        limit = self._scanner.limits.stream
-        self._fed += len(text)
-        fits = text if self._fed <= limit else text[: max(0, len(text) - (self._fed - limit))]
-        for part in (fits,) if len(fits) <= SLICE else _slices(fits):
-            self._scanner.feed(part)
-            self._wake(pieces)
-        if self._fed > limit:
-            raise LimitExceeded("the text of one answer", limit)
-
-    def close(self, pieces: list[Piece]) -> None:
-        """The end of the answer: nothing stays held back."""
-        self._scanner.ended = True
-        self._wake(pieces)
-
-    def _wake(self, pieces: list[Piece]) -> None:
-        scanner = self._scanner
-        scanner.pieces = pieces
-        if not self._over:
-            self._over = next(self._reading, self) is self
-
-
-def _slices(text: str) -> Iterable[str]:
-    return (text[at : at + SLICE] for at in range(0, len(text), SLICE))
+    def retract(self) -> None:
+        """What is held is no call: its first character is text, and the rest is read again."""
+        self.unread()
+        self.pass_to(self.at + 1)

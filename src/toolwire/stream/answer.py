@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from ..messages import MediaPart, Message, OpaquePart, Part, TextPart, ThinkingPart, ToolCallPart, Written
 from .collected import CallSegment, Segment
 from .segments import SegmentType
@@ -17,7 +19,8 @@ def answer_message(segments: Iterable[Segment], provider_data: list[dict[str, An
     broken text never goes back, since several servers refuse a history that holds it. A call without a name has no
     place in any provider's history and is left out, and so is one that says another once more. A call that the model
     wrote in its text keeps that text (`written`) and the markup around it, for models that are told the same format: so
-    that such a model finds its own words again, each of them.
+    that such a model finds its own words again, each of them; one without a name is text. Marks around reasoning do not
+    go back, since whoever writes the prompt writes them.
     """
     parts: list[Part] = []
     lead = ""
@@ -28,10 +31,15 @@ def answer_message(segments: Iterable[Segment], provider_data: list[dict[str, An
             if segment.arrived.name and not segment.arrived.repeats:
                 parts.append(_call_part(segment, lead))
                 lead = ""
+            elif segment.format and not segment.arrived.name:
+                parts.append(TextPart(lead + segment.text))
+                lead = ""
         elif segment.segment_type is SegmentType.MARKUP:
+            if segment.metadata:
+                continue
             last = parts[-1] if parts else None
             if isinstance(last, ToolCallPart) and last.written is not None:
-                last.written = Written(last.written.format, last.written.text + segment.text)
+                last.written = msgspec.structs.replace(last.written, text=last.written.text + segment.text)
             else:
                 lead += segment.text
         elif segment.segment_type is SegmentType.TEXT:
@@ -59,7 +67,7 @@ def _media_part(segment: Segment, kind: str) -> MediaPart:
 
 def _call_part(segment: CallSegment, lead: str) -> ToolCallPart:
     arrived = segment.arrived
-    written = Written(segment.format, lead + segment.text) if segment.format else None
+    written = Written(segment.format, lead + segment.text, segment.late_id) if segment.format else None
     if arrived.arguments is None:
         return ToolCallPart(segment.segment_id, arrived.name, provider_data=segment.provider_data, written=written)
     raw = arrived.raw.strip()

@@ -144,11 +144,10 @@ class CallHandler(AnswerHandler):
         elif self.stop_reason is not None:
             arrived.problem = arrived.problem or stop_problem(self.stop_reason)
         self._adapter.read(arrived)
-        self._end(
-            call,
-            events,
-            {"problem": arrived.problem} if arrived.problem else {"arguments": arrived.arguments},
-        )
+        told: dict[str, Any] = {"problem": arrived.problem} if arrived.problem else {"arguments": arrived.arguments}
+        if arrived.repairs and not arrived.problem:
+            told["repairs"] = list(arrived.repairs)
+        self._end(call, events, told)
 
     def _settle(self, stop_reason: StopReason | None, events: list[SegmentEvent]) -> dict[str, Any] | None:
         """Ends the calls that are still open and admits those that may run.

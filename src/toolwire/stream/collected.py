@@ -50,7 +50,7 @@ class CallSegment(Segment):
     `pieces` is what the model wrote: its arguments, or with a call in text all of it; `arguments` is the JSON.
     """
 
-    __slots__ = ("arguments", "arrived", "format", "head", "index", "reader")
+    __slots__ = ("arguments", "arrived", "format", "head", "index", "late_id", "reader")
 
     def __init__(self, choice: int, index: int, format_: str = "") -> None:
         super().__init__(SegmentType.TOOL_CALL, choice)
@@ -59,6 +59,8 @@ class CallSegment(Segment):
         self.format = format_
         """The text format that it is written in; empty: a native call."""
         self.arguments: list[str] = [] if format_ else self.pieces
+        self.late_id = ""
+        """The id in the model's text that came after the arguments, too late to be the segment's."""
         self.reader: JsonReader | None = None
         self.head: Head | None = None
         """While START waits for it."""

@@ -9,14 +9,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from ..chunks import ChunkResponse, StopReason
-from ..embedded.scanner import Piece, PieceKind, TextReader
+from ..embedded.scanner import Piece, PieceKind
+from ..embedded.text_reader import TextReader
 from ..errors import LimitExceeded, ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from .answering import AnswerHandler
 from .calling import CallHandler
 from .collected import CallSegment
 from .invocation import ToolInvocation, ToolInvocationAdapter, stop_problem
-from .segments import SegmentEvent, SegmentType
+from .segments import EventType, SegmentEvent, SegmentType
+
+_KINDS = {
+    PieceKind.TEXT: SegmentType.TEXT,
+    PieceKind.MARKUP: SegmentType.MARKUP,
+    PieceKind.REASONING: SegmentType.REASONING,
+}
 
 
 class StreamingResponseHandler(Protocol):
@@ -108,7 +115,7 @@ class ParsingStreamingResponseHandler(CallHandler):
 
     def _read_text(self, text: str, events: list[SegmentEvent]) -> None:
         if self._reader.passes(text):
-            self._content(SegmentType.TEXT, 0, text, events)
+            self._content(_KINDS[self._reader.plain], 0, text, events)
             return
         pieces: list[Piece] = []
         try:
@@ -133,18 +140,28 @@ class ParsingStreamingResponseHandler(CallHandler):
     def _take_pieces(self, pieces: list[Piece], events: list[SegmentEvent]) -> None:
         self._cut_short = True
         for piece in pieces:
-            if piece.kind is PieceKind.TEXT:
-                self._content(SegmentType.TEXT, 0, piece.text, events)
-            elif piece.kind is PieceKind.MARKUP:
-                self._content(SegmentType.MARKUP, 0, piece.text, events)
-            else:
+            if piece.kind is PieceKind.CALL:
                 self._take_call(piece, events)
+            elif piece.kind is PieceKind.MARK:
+                self._take_mark(piece.text, events)
+            else:
+                self._content(_KINDS[piece.kind], 0, piece.text, events)
         self._cut_short = False
 
+    def _take_mark(self, text: str, events: list[SegmentEvent]) -> None:
+        """A mark is a segment of its own, which never goes back: whoever lays out a prompt writes it."""
+        self._close_open(0, events)
+        segment = self._begin(SegmentType.MARKUP, 0, {"layout": True}, events)
+        segment.pieces.append(text)
+        events.append(SegmentEvent(EventType.CONTENT, segment.segment_id, text))
+        self._end(segment, events)
+
     def _take_call(self, piece: Piece, events: list[SegmentEvent]) -> None:
-        if piece.name:
+        if piece.position >= 0:
             call = CallSegment(0, len(self._text_calls), self._format)
             call.arrived.name = piece.name
+            if piece.call_id not in self._used_ids:  # models count wrong, and a call of its own must have its own
+                call.arrived.call_id = piece.call_id
             call.metadata = {"position": piece.position}
             self._text_calls.append(call)
         else:
@@ -155,6 +172,8 @@ class ParsingStreamingResponseHandler(CallHandler):
             self._more(call, piece.text, piece.arguments, events)
         if piece.done:
             call.arrived.problem = piece.problem and (self._why_cut() or piece.problem)
+            call.arrived.repairs = piece.repairs
+            call.late_id = piece.call_id
             self._end_call(call, events, ended=True)
 
     def _why_cut(self) -> str:

@@ -31,12 +31,25 @@ class ToolInvocation(msgspec.Struct, frozen=True):
     turn: int = 0
     call_id: str = ""
     raw_arguments: str = ""
+    repairs: tuple[str, ...] = ()
+    """What was mended in the call, where that was asked for: it is then the reader's guess, and asks before it runs."""
 
 
 class ArrivedCall:
     """A call as it arrived, for `admit`: what the handler knows when the stream has ended."""
 
-    __slots__ = ("arguments", "call_id", "choice", "ended", "name", "problem", "raw", "repeats", "segment_id")
+    __slots__ = (
+        "arguments",
+        "call_id",
+        "choice",
+        "ended",
+        "name",
+        "problem",
+        "raw",
+        "repairs",
+        "repeats",
+        "segment_id",
+    )
 
     def __init__(self, choice: int) -> None:
         self.choice = choice
@@ -47,6 +60,7 @@ class ArrivedCall:
         self.ended = False
         self.arguments: dict[str, Any] | None = None
         self.problem = ""
+        self.repairs: tuple[str, ...] = ()
         self.repeats = ""
         """The segment id of the call that this one says once more, in another way."""
 
@@ -145,7 +159,9 @@ class ToolInvocationAdapter:
                 else f"the id {call.call_id} was already used for another call of this answer"
             )
             return None
-        invocation = ToolInvocation(call.segment_id, call.name, call.arguments, self._turn, call.call_id, call.raw)
+        invocation = ToolInvocation(
+            call.segment_id, call.name, call.arguments, self._turn, call.call_id, call.raw, call.repairs
+        )
         if call.call_id:
             self._admitted[call.call_id] = invocation
         return invocation

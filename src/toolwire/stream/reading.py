@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..chunks import StopReason, TokenUsage
 from ..embedded.choosing import NATIVE, StreamParser
-from ..embedded.scanner import TextReader
+from ..embedded.text_reader import TextReader
 from ..errors import ToolwireError
 from ..limits import Limits
 from ..messages import Message
@@ -71,10 +71,15 @@ class AnswerStream:
         if format_ is None:
             self._handler = ApiToolCallStreamingResponseHandler(adapter, **options)
             return
-        read = format_.read
+        read, parser = format_.read, self._parser
         kind = HybridStreamingResponseHandler if self._parser.native else ParsingStreamingResponseHandler
         self._handler = kind(
-            lambda: TextReader(lambda scanner: read(scanner, tools), limits), format_.name, adapter, **options
+            lambda: TextReader(
+                lambda scanner: read(scanner, tools), limits, reasoning=parser.reasoning, repair=parser.repair
+            ),
+            format_.name,
+            adapter,
+            **options,
         )
 
     def fail(self, error: ToolwireError) -> list[SegmentEvent]:

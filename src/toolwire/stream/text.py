@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..chunks import ChunkResponse, StopReason
-from ..embedded.choosing import StreamParser
+from ..embedded.choosing import StreamParser, named_format
 from ..embedded.format import Format
-from ..embedded.registry import text_format
 from ..errors import ToolwireError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..providers.names import COMMON_RULE
@@ -23,8 +22,12 @@ class TextStream(AnswerStream):
     """One answer: `feed` its text as it comes, `close` at its end.
 
     The same text gives the same events wherever it was cut, and no character is lost: the deltas of all CONTENT events,
-    joined, are the text. `format` is a name (`xml`, `json`, `sentinel`) or a `Format`; `provider` says whose envelope
-    `json` means. Give it the assistant's own text and nothing else: whatever is fed can become a call.
+    joined, are the text. `format` is a name (`xml`, `hermes`: `toolwire formats` lists them) or a `Format`; `auto` is
+    the one that `model` was trained on, or, where its name says nothing, what the answer itself shows. `provider` says
+    whose envelope `json` means. Give it the assistant's own text and nothing else: whatever is fed can become a call.
+
+    `reasoning` says that the prompt opened the model's reasoning, so that the answer begins in it (`opens_reasoning`
+    looks at a prompt). `repair` mends malformed calls where that can be done: each is told (`repairs`), and is a guess.
 
     With `tools`, only calls that they accept become `invocations`, and what names none of them stays text; without
     (None) every name counts, and nothing should be run.
@@ -36,13 +39,18 @@ class TextStream(AnswerStream):
         tools: Iterable[Any] | ToolRegistry | None = None,
         *,
         provider: str = "",
+        model: str = "",
+        reasoning: bool = False,
+        repair: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         turn: int = 0,
         segment_id_prefix: str = "",
         live_arguments: bool = False,
     ) -> None:
-        self.format = text_format(format, provider=provider) if isinstance(format, str) else format
-        parser = StreamParser(False, self.format)
+        if isinstance(format, str):
+            format = named_format(format, provider=provider, model=model)
+        self.format = format
+        parser = StreamParser(False, format, reasoning, repair)
         super().__init__(tools, limits, turn, segment_id_prefix, live_arguments, False, parser)
         self._begin(_Plain(), COMMON_RULE)
 

@@ -24,6 +24,7 @@ from ..branches import properties_of, required_of
 from ..format import Format
 from ..grammar import Grammar
 from ..json_source import as_it_is, decoded, json_text, quote, read_key, read_mark, read_raw, read_value
+from ..prose import prose
 from ..scanner import Scanner, Wait
 
 START = "[[SEG_START"
@@ -40,7 +41,7 @@ _BAD = "the header is not valid JSON"
 
 def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer."""
-    return scanner.prose("[", lambda: _Call(scanner, tools).read(), _may_begin)
+    return prose(scanner, "[", lambda: _Call(scanner, tools).read(), _may_begin)
 
 
 def _may_begin(text: str, at: int) -> bool:

@@ -9,6 +9,7 @@ from ...tools.forms import form_of, shorthand_tools
 from ...tools.registry import ToolRegistry
 from ..arguments import ANYTHING, Shape, shape_of
 from ..json_source import as_it_is, json_text, quote, read_value
+from ..prose import prose
 from ..scanner import SPACE, Scanner, Wait
 from .xml_inside import CDATA, CDATA_END, MARKERS, Inside, Take
 from .xml_tags import Tag, ends_name, peek_name, read_attributes
@@ -51,7 +52,7 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
                 return True
         return False
 
-    return scanner.prose("<", lambda: _Call(scanner, tools, openers).read(), may_begin)
+    return prose(scanner, "<", lambda: _Call(scanner, tools, openers).read(), may_begin)
 
 
 class _Member(NamedTuple):

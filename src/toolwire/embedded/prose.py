@@ -1,0 +1,199 @@
+"""What stands between calls, read to the end of an answer: text, code fences around calls, reasoning.
+
+Two loops. `prose` is for the syntaxes that Toolwire teaches: calls begin at certain characters, and one that alone
+fills a code fence takes the fence with it. `marked` is for the syntaxes that models were trained on: calls begin with a
+mark that is written out, and reasoning stands between marks of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from .scanner import SLICE, PieceKind, Scanner, Wait
+
+Begin = Callable[[], Wait[bool]]
+"""Reads on from where a call may begin. True when what was read was given, calls or text, and nothing is held; False,
+with all of it held, when this is no call."""
+
+_FENCE = "```"
+_FENCE_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.")
+_FENCE_WORD_LENGTH = 20
+
+
+class Thinking(NamedTuple):
+    """How a family of models marks its reasoning.
+
+    Reasoning is opened at the beginning of an answer, or directly after a call or other reasoning, space aside: what
+    looks like a mark in the middle of a text is text. A closing mark that comes while nothing is open and nothing was
+    said counts as one too, since the prompt may have opened it.
+    """
+
+    marks: tuple[tuple[str, str], ...] = (("<think>", "</think>"),)
+    """Pairs: what opens it, what closes it."""
+    ended_by_calls: bool = True
+    """Whether a call in reasoning that is still open ends it; otherwise it is part of the reasoning, and no call."""
+
+
+THINK = Thinking()
+
+
+def opens_reasoning(thinking: Thinking | None, prompt: str) -> bool:
+    """Whether an answer to this prompt begins within reasoning: the prompt ends with an opening mark, space aside."""
+    return thinking is not None and prompt.rstrip().endswith(tuple(mark for mark, _ in thinking.marks))
+
+
+def prose(
+    scanner: Scanner, starts: str, begin: Begin, may_begin: Callable[[str, int], bool] | None = None
+) -> Wait[None]:
+    """Reads an answer to its end: text, and what `begin` finds where one of the characters `starts` is next.
+
+    Where `begin` says False the first character is text and reading goes on after it. Calls that alone fill a code
+    fence, or begin one, take the fence with them as markup.
+
+    `may_begin`, if given, has a quick look at a text and a place in it: False when what is there can be none, however
+    the text goes on. Where it says so `begin` is not asked. That only saves time.
+    """
+    stops = starts + "`"
+    scanner.plain = PieceKind.TEXT
+
+    def may_be(text: str, at: int) -> bool:
+        if text[at] == "`":
+            come = text[at : at + 4]
+            return come != "````" and (len(come) < 3 or come.startswith(_FENCE))
+        return may_begin is None or may_begin(text, at)
+
+    while (yield from _find(scanner, stops, may_be)):
+        fenced = scanner.text[scanner.at] == "`"
+        if fenced:
+            if not (yield from _read_fence(scanner, starts)):
+                scanner.retract()
+                continue
+            scanner.set_lead()
+        calls = scanner.calls
+        if not (yield from begin()):
+            scanner.retract()
+        elif fenced and scanner.calls > calls:
+            yield from _read_fenced(scanner, starts, begin)
+
+
+def marked(scanner: Scanner, openers: Mapping[str, Begin], thinking: Thinking | None = None) -> Wait[None]:
+    """Reads an answer to its end: text, reasoning, and what stands after one of these marks.
+
+    Each mark leads to what reads on after it, with the mark held. Where one mark begins another the longer must come
+    first. Where no opener takes what is there, its first character is text (or reasoning) and reading goes on after it.
+    """
+    closes = {} if thinking is None else dict(thinking.marks)
+    closing = next(iter(closes.values()), "") if scanner.plain is PieceKind.REASONING else ""
+    if not closing:
+        scanner.plain = PieceKind.TEXT
+    in_text = _Marks((*openers, *closes, *closes.values()))
+    while True:
+        if not closing:
+            marks = in_text
+        else:
+            marks = _Marks((closing, *(openers if thinking is not None and thinking.ended_by_calls else ())))
+        if not (yield from _find(scanner, marks.starts, marks.may_be)):
+            return
+        mark = yield from marks.read(scanner)
+        if mark and mark in openers:
+            calls = scanner.calls
+            if not (yield from openers[mark]()):
+                scanner.retract()
+            elif closing and scanner.calls > calls:
+                closing, scanner.plain = "", PieceKind.TEXT
+        elif mark == closing and closing:
+            closing, scanner.plain, scanner.said = "", PieceKind.TEXT, False
+            scanner.give_mark()
+        elif mark and not scanner.said:
+            if mark in closes:
+                closing, scanner.plain = closes[mark], PieceKind.REASONING
+            scanner.give_mark()
+        else:
+            scanner.retract()
+
+
+class _Marks:
+    """Marks that are looked for together."""
+
+    def __init__(self, marks: tuple[str, ...]) -> None:
+        self._marks = tuple(dict.fromkeys(marks))
+        self._longest = max(map(len, self._marks), default=0)
+        self.starts = "".join(dict.fromkeys(mark[0] for mark in self._marks))
+
+    def may_be(self, text: str, at: int) -> bool:
+        """Whether one of them may be here, as far as the text goes."""
+        if text.startswith(self._marks, at):
+            return True
+        come = text[at : at + self._longest]
+        return any(mark.startswith(come) for mark in self._marks)
+
+    def read(self, scanner: Scanner) -> Wait[str]:
+        """Reads the first of them that is here; empty if none is."""
+        for mark in self._marks:
+            if (yield from scanner.read_literal(mark)):
+                return mark
+        return ""
+
+
+def _find(scanner: Scanner, stops: str, may_be: Callable[[str, int], bool]) -> Wait[bool]:
+    """Passes text by up to a place where one of the characters `stops` is next and `may_be` does not show that it is
+    nothing; False at the end of the answer.
+    """
+    while True:
+        if scanner.at >= len(scanner.text):
+            scanner.stops = stops
+            if not (yield from scanner.more()):
+                return False
+            scanner.stops = ""
+        found = _find_start(scanner, stops, may_be)
+        if found == scanner.at:
+            return True
+        scanner.pass_to(found)
+
+
+def _find_start(scanner: Scanner, stops: str, may_be: Callable[[str, int], bool]) -> int:
+    """Where in `text` such a place is; one before it if it is far."""
+    text, at = scanner.text, scanner.at
+    length = len(text)
+    while at < length:
+        # A character that is nowhere must not be looked for to the end at each place where another is.
+        far = end = min(length, at + SLICE)
+        for stop in stops:
+            found = text.find(stop, at, end)
+            if found >= 0:
+                end = found
+        if end == far or may_be(text, end):
+            return end
+        at = end + 1
+    return length
+
+
+def _read_fence(scanner: Scanner, starts: str) -> Wait[bool]:
+    """Reads a line that opens a code fence and the space after it, if one of `starts` comes then."""
+    if not (yield from scanner.read_literal(_FENCE)):
+        return False
+    yield from scanner.read_word(_FENCE_WORD, _FENCE_WORD_LENGTH)
+    yield from scanner.read_space()
+    come = yield from scanner.need(1)
+    return come != "" and come in starts
+
+
+def _read_fenced(scanner: Scanner, starts: str, begin: Begin) -> Wait[None]:
+    """After a call that begins a code fence: the calls that follow it directly, and the end of the fence."""
+    while True:
+        yield from scanner.read_space()
+        if (yield from scanner.read_literal(_FENCE)):
+            scanner.give_markup()
+            return
+        come = yield from scanner.need(1)
+        if come == "" or come not in starts:
+            scanner.give_text()
+            return
+        scanner.set_lead()
+        calls = scanner.calls
+        if not (yield from begin()):
+            scanner.retract()
+            return
+        if scanner.calls == calls:
+            return
