@@ -8,9 +8,8 @@ from typing import NamedTuple
 from ..errors import ConfigError
 from ..tools.registry import ToolRegistry
 from .format import Format
-from .registry import choose_format, format_names, format_of_model, is_format, text_format
+from .registry import AUTO, choose_format, format_names, format_of_model, is_format, text_format
 
-AUTO = "auto"
 API_TOOL_CALL = "api_tool_call"
 _BOTH = f"{API_TOOL_CALL}+"
 
@@ -66,7 +65,7 @@ def as_parser(
         return NATIVE
     leaked = name.removeprefix(_BOTH)
     if is_format(leaked):
-        return StreamParser(leaked != name, text_format(leaked, provider=provider))
+        return StreamParser(leaked != name, named_format(leaked, provider=provider, model=model))
     known = ", ".join((AUTO, API_TOOL_CALL, *format_names()))
     raise ConfigError(
         f"there is no stream parser {value[:80]!r}",

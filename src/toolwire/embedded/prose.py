@@ -7,7 +7,7 @@ mark that is written out, and reasoning stands between marks of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from .scanner import SLICE, PieceKind, Scanner, Wait
@@ -87,12 +87,11 @@ def marked(scanner: Scanner, openers: Mapping[str, Begin], thinking: Thinking | 
     closing = next(iter(closes.values()), "") if scanner.plain is PieceKind.REASONING else ""
     if not closing:
         scanner.plain = PieceKind.TEXT
-    in_text = _Marks((*openers, *closes, *closes.values()))
+    in_reasoning = tuple(openers) if thinking is not None and thinking.ended_by_calls else ()
+    looked_for = {"": _Marks((*openers, *closes, *closes.values()))}
+    looked_for |= {mark: _Marks((mark, *in_reasoning)) for mark in closes.values()}
     while True:
-        if not closing:
-            marks = in_text
-        else:
-            marks = _Marks((closing, *(openers if thinking is not None and thinking.ended_by_calls else ())))
+        marks = looked_for[closing]
         if not (yield from _find(scanner, marks.starts, marks.may_be)):
             return
         mark = yield from marks.read(scanner)
@@ -116,23 +115,25 @@ def marked(scanner: Scanner, openers: Mapping[str, Begin], thinking: Thinking | 
 class _Marks:
     """Marks that are looked for together."""
 
-    def __init__(self, marks: tuple[str, ...]) -> None:
+    def __init__(self, marks: Iterable[str]) -> None:
         self._marks = tuple(dict.fromkeys(marks))
         self._longest = max(map(len, self._marks), default=0)
+        self._beginnings = frozenset(mark[:size] for mark in self._marks for size in range(1, len(mark)))
         self.starts = "".join(dict.fromkeys(mark[0] for mark in self._marks))
 
     def may_be(self, text: str, at: int) -> bool:
         """Whether one of them may be here, as far as the text goes."""
-        if text.startswith(self._marks, at):
-            return True
-        come = text[at : at + self._longest]
-        return any(mark.startswith(come) for mark in self._marks)
+        return text.startswith(self._marks, at) or text[at : at + self._longest] in self._beginnings
 
     def read(self, scanner: Scanner) -> Wait[str]:
         """Reads the first of them that is here; empty if none is."""
-        for mark in self._marks:
-            if (yield from scanner.read_literal(mark)):
-                return mark
+        while (come := scanner.text[scanner.at : scanner.at + self._longest]) in self._beginnings and not scanner.ended:
+            yield
+        if come.startswith(self._marks):
+            for mark in self._marks:
+                if come.startswith(mark):
+                    scanner.read_to(scanner.at + len(mark))
+                    return mark
         return ""
 
 

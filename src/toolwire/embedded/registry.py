@@ -120,13 +120,15 @@ _json_envelopes: dict[str, str] = {
 """The envelope that `json` means, by provider; the default one for all others."""
 
 DEFAULT = "json"
+AUTO = "auto"
+"""What the answer itself shows: no format of its own, and not among their names."""
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 """What the names of formats are made of: people write them in any case, and `+` joins them."""
 
 
 def format_names() -> list[str]:
     """All names, those built in first."""
-    return list(dict.fromkeys([*_BUILT_IN, *_formats]))
+    return [name for name in dict.fromkeys([*_BUILT_IN, *_formats]) if name != AUTO]
 
 
 def text_format(name: str, *, provider: str = "") -> Format:
@@ -135,6 +137,8 @@ def text_format(name: str, *, provider: str = "") -> Format:
     """
     if name == "json" and provider:
         name = _json_envelopes.get(provider, name)
+    if name == AUTO and name not in _formats:
+        _formats[name] = import_module(".detecting", __package__).AUTO
     if name not in _formats:
         name = _ALIASES.get(name, name)
     if name not in _formats:
@@ -157,7 +161,7 @@ def format_of_model(model: str, *, provider: str = "") -> Format | None:
 
 def is_format(name: str) -> bool:
     """Whether there is a format of this name."""
-    return name in _BUILT_IN or name in _formats or name in _ALIASES
+    return name in _BUILT_IN or name in _formats or name in _ALIASES or name == AUTO
 
 
 def other_names(name: str) -> list[str]:

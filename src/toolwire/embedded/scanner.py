@@ -83,6 +83,8 @@ class Scanner:
         """What is no call is this just now. An answer begins with reasoning where its prompt opened it."""
         self.said = False
         """Text other than space has come since the answer, its last call or its last reasoning."""
+        self.format = ""
+        """The name of the format that shows in the answer, where that had to be found."""
         self.text = ""
         """What has come and may not have been read yet."""
         self.at = 0

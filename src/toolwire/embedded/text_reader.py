@@ -31,6 +31,11 @@ class TextReader:
         return self._scanner.unknown
 
     @property
+    def format(self) -> str:
+        """The name of the format that shows in the answer, where that had to be found and was."""
+        return self._scanner.format
+
+    @property
     def plain(self) -> PieceKind:
         """What is no call is this just now: text, or reasoning."""
         return self._scanner.plain

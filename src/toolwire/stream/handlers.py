@@ -158,7 +158,7 @@ class ParsingStreamingResponseHandler(CallHandler):
 
     def _take_call(self, piece: Piece, events: list[SegmentEvent]) -> None:
         if piece.position >= 0:
-            call = CallSegment(0, len(self._text_calls), self._format)
+            call = CallSegment(0, len(self._text_calls), self._reader.format or self._format)
             call.arrived.name = piece.name
             if piece.call_id not in self._used_ids:  # models count wrong, and a call of its own must have its own
                 call.arrived.call_id = piece.call_id
