@@ -21,6 +21,7 @@ from . import agreement, apis, proofs, text_proofs
 from .fuzz import READABLE, SLOWEST, fuzz_all
 from .payloads import CORPUS
 from .report import machine, table, write_document
+from .text_fuzz import TAUGHT
 from .wires import SUBJECTS, Subject
 
 API_WORDS = """
@@ -149,7 +150,7 @@ def look_alikes(formats: Sequence[str]) -> Iterator[Figure]:
 
 def hostile(formats: Sequence[str], size: int) -> Iterator[Figure]:
     """B5."""
-    met = text_proofs.hostile(size, [format_ for format_ in formats if format_ in text_proofs.READERS])
+    met = text_proofs.hostile(size, formats)
     for format_ in dict.fromkeys(one.format for one in met):
         found = [one for one in met if one.format == format_]
         for one in found:
@@ -172,6 +173,14 @@ def round_trip(formats: Sequence[str], count: int) -> Iterator[Figure]:
         for fault in faults[:5]:
             print(f"FAULT {fault}")
         yield Figure(format_, f"{runs:,} answers, {len(faults)} not read back exactly", runs > 0 and not faults)
+
+
+def soups(formats: Sequence[str], count: int) -> Iterator[Figure]:
+    """Marks of all families in any order."""
+    for format_, (runs, faults) in text_proofs.soups(count, formats).items():
+        for fault in faults[:5]:
+            print(f"FAULT {fault}")
+        yield Figure(format_, f"{runs:,} texts, {len(faults)} shares of them broke a promise", runs > 0 and not faults)
 
 
 def recorded_calls(subjects: Sequence[Subject]) -> Iterator[Figure]:
@@ -200,12 +209,18 @@ def all_proofs(names: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
     """Every row of the table for these wire and text formats, in order."""
     subjects = [SUBJECTS[name] for name in names if name in SUBJECTS]
     formats = [name for name in names if name not in SUBJECTS]
+    taught = [name for name in formats if name in TAUGHT]
+    families = [name for name in formats if name not in TAUGHT]
     if subjects:
-        yield from wire_proofs(subjects, names, extent)
-    else:
-        yield mutation_proof(names, extent)
+        yield from wire_proofs(subjects, [*(subject.name for subject in subjects), *taught], extent)
+    elif taught:
+        yield mutation_proof(taught, extent)
     if formats:
         yield from proofs_of_text(formats, extent)
+    if taught:
+        yield from proofs_of_taught(taught, extent)
+    if families:
+        yield from proofs_of_families(families, extent)
 
 
 def mutation_proof(names: Sequence[str], extent: proofs.Extent) -> Proof:
@@ -240,17 +255,50 @@ def proofs_of_text(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Pr
         "sentence and in a code fence. Target: 200, 0 taken for a call",
         lambda: look_alikes(formats),
     )
+
+
+def proofs_of_taught(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
+    """Calls in the formats that Toolwire teaches."""
+    readers = [format_ for format_ in formats if format_ in text_proofs.READERS]
     yield Proof(
         "B5 hostile text",
         "openers without end, unclosed quotes, near-markers, brackets, fences, blanks, in reads of 16 KiB; half of it "
         "and all of it. Target: 2.2, typed errors alone, 0 calls",
-        lambda: hostile(formats, extent.hostile),
+        lambda: hostile(readers, extent.hostile) if readers else iter(()),
     )
     yield Proof(
         "What is written is read back",
         "random tools (unions, references, enumerations, nested), arguments that fit them (quotes, marks of every "
         "format, blanks at the ends), written as the format teaches it, in prose, read at random cuts",
         lambda: round_trip(formats, extent.round_trips),
+    )
+
+
+def proofs_of_families(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
+    """Calls as models were trained to write them."""
+    yield Proof(
+        "C1 what a family's models write is read back",
+        "tests/embedded/family_writers.py writes answers from the formats' tables and the models' chat templates, not "
+        "with our own code: random tools, arguments that fit them and that the syntax can say, text and reasoning "
+        "around; read at random cuts. Names, arguments, ids, text and reasoning must be those that were written",
+        lambda: round_trip(formats, extent.round_trips),
+    )
+    yield Proof(
+        "C2 mutated answers of the families",
+        "as A2, for a tenth as many of each family; some in reasoning, some with repair",
+        lambda: mutations(formats, -(-extent.mutations // 10)),
+    )
+    yield Proof(
+        "C3 soups",
+        "calls and halves of calls, marks of all families and ordinary text in any order, at random cuts, broken off, "
+        "with tight bounds. Target: 0 broken promises",
+        lambda: soups(formats, extent.round_trips // 4),
+    )
+    yield Proof(
+        "C4 hostile text",
+        "beginnings of calls, marks, reasoning that never ends, repeated, in reads of 16 KiB; half of it and all of "
+        "it. Target: 2.2, typed errors alone",
+        lambda: hostile(formats, extent.hostile // 10),
     )
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 LONGEST = 6_000
 """Characters that a changed text keeps."""
 
-Change = Callable[[str, random.Random, Sequence[str]], str]
+
+class Stock(NamedTuple):
+    """What changes are made of: whole texts, and what means something in them."""
+
+    seeds: Sequence[str]
+    tokens: Sequence[str]
+
+
+Change = Callable[[str, random.Random, Stock], str]
 
 TOKENS = [
     *('<tool name="search">', '<tool name="', "<tool", "</tool>", "<tool />", "<TOOL NAME='ping'>", "<toolbox>", "<"),
@@ -58,63 +67,63 @@ TOKENS = [
 ]
 
 
-def insert(text: str, rng: random.Random, _: Sequence[str]) -> str:
+def insert(text: str, rng: random.Random, stock: Stock) -> str:
     """Something put in that means something to a format."""
     at = _place(text, rng)
-    return text[:at] + rng.choice(TOKENS) + text[at:]
+    return text[:at] + rng.choice(stock.tokens) + text[at:]
 
 
-def replace(text: str, rng: random.Random, _: Sequence[str]) -> str:
+def replace(text: str, rng: random.Random, stock: Stock) -> str:
     """A stretch made something else."""
     start, end = _span(text, rng)
-    return text[:start] + rng.choice(TOKENS) + text[end:]
+    return text[:start] + rng.choice(stock.tokens) + text[end:]
 
 
-def delete(text: str, rng: random.Random, _: Sequence[str]) -> str:
+def delete(text: str, rng: random.Random, _: Stock) -> str:
     """A stretch gone."""
     start, end = _span(text, rng)
     return text[:start] + text[end:]
 
 
-def repeat(text: str, rng: random.Random, _: Sequence[str]) -> str:
+def repeat(text: str, rng: random.Random, _: Stock) -> str:
     """A stretch again, somewhere."""
     start, end = _span(text, rng)
     at = _place(text, rng)
     return text[:at] + text[start:end] * rng.randint(1, 3) + text[at:]
 
 
-def swap(text: str, rng: random.Random, _: Sequence[str]) -> str:
+def swap(text: str, rng: random.Random, _: Stock) -> str:
     """Two stretches in each other's place."""
     places = sorted(_place(text, rng) for _ in range(4))
     one, two, three, four = places
     return text[:one] + text[three:four] + text[two:three] + text[one:two] + text[four:]
 
 
-def cut(text: str, rng: random.Random, _: Sequence[str]) -> str:
+def cut(text: str, rng: random.Random, _: Stock) -> str:
     """Broken off, or begun late."""
     at = _place(text, rng)
     return text[:at] if rng.random() < 0.7 else text[at:]
 
 
-def splice(text: str, rng: random.Random, seeds: Sequence[str]) -> str:
+def splice(text: str, rng: random.Random, stock: Stock) -> str:
     """The start of one text, the end of another."""
-    other = rng.choice(seeds)
+    other = rng.choice(stock.seeds)
     return text[: _place(text, rng)] + other[_place(other, rng) :]
 
 
-def nest(text: str, rng: random.Random, seeds: Sequence[str]) -> str:
+def nest(text: str, rng: random.Random, stock: Stock) -> str:
     """One text inside another."""
     at = _place(text, rng)
-    return text[:at] + rng.choice(seeds) + text[at:]
+    return text[:at] + rng.choice(stock.seeds) + text[at:]
 
 
-def change_case(text: str, rng: random.Random, _: Sequence[str]) -> str:
+def change_case(text: str, rng: random.Random, _: Stock) -> str:
     """Capital letters for small ones, or the other way round."""
     start, end = _span(text, rng)
     return text[:start] + text[start:end].swapcase() + text[end:]
 
 
-def escape(text: str, rng: random.Random, _: Sequence[str]) -> str:
+def escape(text: str, rng: random.Random, _: Stock) -> str:
     """A stretch escaped once more, or once less."""
     start, end = _span(text, rng)
     middle = text[start:end]
@@ -131,14 +140,14 @@ CHANGES: list[Change] = [
 ]
 
 
-def mutate_text(text: str, rng: random.Random, seeds: Sequence[str]) -> str:
+def mutate_text(text: str, rng: random.Random, stock: Stock) -> str:
     """One to four changes, one on top of the other."""
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
-        text = rng.choice(CHANGES)(text, rng, seeds)[:LONGEST]
+        text = rng.choice(CHANGES)(text, rng, stock)[:LONGEST]
     return text
 
 
-_MARKS = '<>[]{}"`,:/='
+_MARKS = '<>[]{}()|｜"`,:/='
 
 
 def _place(text: str, rng: random.Random) -> int:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from . import growth, memory, sans_io, text
+from . import growth, memory, sans_io, text, text_families
 from .loopback import WORDS as HTTP_WORDS
 from .loopback.race import Ports, Reading, race, race_table, race_verdicts, server
 from .payloads import ROOT
@@ -72,6 +72,10 @@ def text_part(page: Page) -> None:
     calls, plain = text.time_calls(), text.time_plain()
     page.add("## Calls in text", text.WORDS, text.call_table(calls), text.PLAIN_WORDS, text.plain_table(plain))
     page.verdicts += text.text_verdicts(calls, plain)
+    families, held = text_families.time_families(), text_families.hold_backs()
+    page.add("### As models were trained to write them", text_families.WORDS, text.call_table(families))
+    page.add(text_families.held_table(held), text_families.PEER_WORDS, text_families.peer_table())
+    page.verdicts += [*text.text_verdicts(families, ()), *text_families.held_verdicts(held)]
 
 
 def growth_part(page: Page, wires: Sequence[str]) -> None:

@@ -119,7 +119,7 @@ def call_text(format_: str, name: str, size: int) -> str:
 def time_calls(formats: Sequence[str] = FORMATS) -> list[Timed]:
     """One call of each size; the floor first."""
     texts = [argument_text(size) for size in SIZES]
-    made = [_timed("", "the floor: join, `orjson.loads`", texts, [joining(text, parse=True) for text in texts])]
+    made = [timed("", "the floor: join, `orjson.loads`", texts, [joining(text, parse=True) for text in texts])]
     for format_ in formats:
         for name, tool, live in (
             ("a call", "note", False),
@@ -128,7 +128,7 @@ def time_calls(formats: Sequence[str] = FORMATS) -> list[Timed]:
         ):
             texts = [call_text(format_, tool, size) for size in SIZES]
             steps = [reading(format_, text, calls=1, live=live) for text in texts]
-            made.append(_timed(format_, name, texts, steps))
+            made.append(timed(format_, name, texts, steps))
     return made
 
 
@@ -136,14 +136,15 @@ def time_plain(formats: Sequence[str] = FORMATS) -> list[Timed]:
     """Text without a call; the floor first."""
     prose = "".join(some_words(PLAIN // 4))[:PLAIN]
     code = "\n".join(_LINES * (PLAIN // 200))[:PLAIN]
-    made = [_timed("", "the floor: join", [prose], [joining(prose, parse=False)])]
+    made = [timed("", "the floor: join", [prose], [joining(prose, parse=False)])]
     for format_ in formats:
-        made.append(_timed(format_, "prose", [prose], [reading(format_, prose, calls=0)]))
-        made.append(_timed(format_, "Markdown and code", [code], [reading(format_, code, calls=0)]))
+        made.append(timed(format_, "prose", [prose], [reading(format_, prose, calls=0)]))
+        made.append(timed(format_, "Markdown and code", [code], [reading(format_, code, calls=0)]))
     return made
 
 
-def _timed(format_: str, name: str, texts: Sequence[str], steps: Sequence[Step]) -> Timed:
+def timed(format_: str, name: str, texts: Sequence[str], steps: Sequence[Step]) -> Timed:
+    """The least of some rounds."""
     found = measure(format_, name, [len(text) for text in texts], steps, ROUNDS)
     return Timed(format_, name, found.seconds, -(-len(texts[-1]) // DELTA))
 

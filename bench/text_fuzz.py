@@ -9,7 +9,7 @@ import json
 import random
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from time import process_time
 from typing import Any
@@ -20,14 +20,19 @@ from toolwire.limits import DEFAULT_LIMITS, Limits
 from toolwire.tools.registry import ToolRegistry
 
 from .checks import Fault, check_text, same_events
-from .mutate_text import mutate_text
+from .mutate_text import TOKENS, Stock, mutate_text
 from .payloads import ROOT
 
 sys.path.append(str(ROOT / "tests"))
 
+from embedded.family_soups import a_call
+from embedded.family_writers import FAMILIES as FAMILIES
+from embedded.family_writers import MARKS
 from embedded.text_tools import TOOLS as TOOLS
 
 FORMATS = tuple(format_names())
+TAUGHT = tuple(name for name in FORMATS if name not in FAMILIES)
+"""Those that Toolwire teaches; models were trained on the others."""
 DATA = ROOT / "tests" / "data" / "text"
 TIGHT = Limits(held=60, arguments=400, calls=3, segments=12, stream=2_500, fields=6, depth=6)
 """Bounds that mutated texts do reach: what happens there must not depend on cuts either."""
@@ -43,8 +48,11 @@ def cases(format_: str) -> list[dict[str, Any]]:
 
 @cache
 def seeds(format_: str) -> list[str]:
-    """What is changed: the inputs of the data file, and calls as the format writes them."""
+    """What is changed: the inputs of the data file, and calls as the format and the family's models write them."""
     made = [case["input"] for case in cases(format_)]
+    if format_ in FAMILIES:
+        rng = random.Random(format_)
+        made += [f"{a_call(FAMILIES[format_], rng)}\n" for _ in range(20)]
     write = text_format(format_).write_call
     values: list[tuple[str, dict[str, Any]]] = [
         ("ping", {}),
@@ -64,8 +72,10 @@ def seeds(format_: str) -> list[str]:
 def mutants(format_: str, rng: random.Random) -> Iterator[str]:
     """Texts without end."""
     given = seeds(format_)
+    own = text_format(format_).marks
+    stock = Stock(given, [*TOKENS, *MARKS, *own * (1 + 100 // (len(own) + 1))])
     while True:
-        yield mutate_text(rng.choice(given), rng, given)
+        yield mutate_text(rng.choice(given), rng, stock)
 
 
 def deep_texts(format_: str) -> Iterator[str]:
@@ -75,8 +85,10 @@ def deep_texts(format_: str) -> Iterator[str]:
     shells = [
         write("echo", {"text": mark}, TOOLS.get("echo")),
         write("book", {"cabin": "economy", "anything": [mark]}, TOOLS.get("book")),
-        *('{"tool": %s', "[%s", '{"name": "echo", "arguments": %s', '[[SEG_START {"type": %s', '<tool name="book">%s'),
     ]
+    if format_ in TAUGHT:
+        shells += ['{"tool": %s', "[%s", '{"name": "echo", "arguments": %s', '[[SEG_START {"type": %s']
+        shells.append('<tool name="book">%s')
     for depth in (*range(55, 70), *range(560, 600, 7), *range(930, 1000, 7), 2_000):
         for opened, closed in (("[", "]"), ('{"a":', "}"), ('{"tool":', "}"), ('<arg name="anything">', "</arg>")):
             nested = opened * depth + "1" + closed * depth
@@ -91,9 +103,11 @@ def read(
     tools: ToolRegistry | None = TOOLS,
     live: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    reasoning: bool = False,
+    repair: bool = False,
 ) -> tuple[list[SegmentEvent], TextStream]:
     """All events of a text that comes in these pieces, and the stream that made them."""
-    stream = TextStream(format_, tools, live_arguments=live, limits=limits)
+    stream = TextStream(format_, tools, live_arguments=live, limits=limits, reasoning=reasoning, repair=repair)
     events: list[SegmentEvent] = []
     for piece in pieces:
         events += stream.feed(piece)
@@ -117,20 +131,22 @@ def random_pieces(text: str, rng: random.Random, *, one_by_one: float = 0.1) -> 
 def check_one(format_: str, text: str, rng: random.Random, tools: ToolRegistry | None, live: bool) -> float:
     """Check one text whole, cut and broken off; the seconds it took whole. Anything raised is a fault."""
     limits = TIGHT if rng.random() < 0.25 else DEFAULT_LIMITS
+    reasoning, repair = rng.random() < 0.2, rng.random() < 0.15
+    read_so = partial(read, format_, tools=tools, limits=limits, reasoning=reasoning, repair=repair)
     started = process_time()
-    whole, stream = read(format_, [text], tools=tools, live=live, limits=limits)
+    whole, stream = read_so([text], live=live)
     taken = process_time() - started
-    tight = ", with tight limits" if limits is TIGHT else ""
+    tight = ", with tight limits" * (limits is TIGHT) + ", in reasoning" * reasoning + ", repairing" * repair
     check_text(text, whole, stream, tools)
     pieces = random_pieces(text, rng)
-    again, other = read(format_, pieces, tools=tools, live=live, limits=limits)
+    again, other = read_so(pieces, live=live)
     lengths = [len(piece) for piece in pieces] if len(pieces) < 20 else "1 each"
     if not same_events(whole, again) or stream.message != other.message:
         raise Fault(f"other events when cut into pieces of {lengths}{tight}")
     made = calls(stream)
     if stream.error is None:
         end = rng.randint(0, len(text))
-        events, begun = read(format_, [text[:end]], tools=tools, limits=limits)
+        events, begun = read_so([text[:end]])
         check_text(text[:end], events, begun, tools)
         run = calls(begun)
         if run != made[: len(run)]:

@@ -1,4 +1,4 @@
-"""The heavy proofs of calls in text: cuts, injections, look-alikes, hostile text, round trips; on all cores."""
+"""The heavy proofs of calls in text: cuts, injections, look-alikes, hostile text, round trips, soups; on all cores."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import combinations
 from time import process_time
+from typing import Any
 
 import msgspec
 
 from toolwire import TextStream
+from toolwire.embedded.registry import text_format
 from toolwire.errors import LimitExceeded
 
 from .checks import Fault, check_text, same_events
 from .payloads import READ
 from .proofs import JOBS, Extent, Found, run_tests
-from .text_fuzz import TOOLS, calls, cases, random_pieces, read
+from .text_fuzz import FAMILIES, TOOLS, calls, cases, random_pieces, read
 
 # isort: split
+from embedded.family_answers import family_round_trips
+from embedded.family_soups import a_call, check_family_soup
 from embedded.injections import INJECTIONS  # `text_fuzz` made the tests' modules findable
 from embedded.look_alikes import LOOK_ALIKES
 from embedded.random_calls import round_trips
 
 READERS = ("xml", "json", "sentinel")
-"""One format of each reader: the other envelopes of JSON are read by the same."""
+"""One format of each reader of those that Toolwire teaches: the other envelopes of JSON are read by the same."""
 SHARE = 2_500
 """Answers of one piece of work."""
 NEAR = 2.1
@@ -37,7 +41,7 @@ NEAR = 2.1
 def splits(format_: str, extent: Extent) -> Found:
     """The inputs of the format's data file: every cut in two, in three where short, at random, and every prefix."""
     found = Found(faults=[])
-    texts = sorted((case["input"] for case in cases(format_)), key=len, reverse=True)
+    texts = sorted(cases(format_), key=lambda case: len(case["input"]), reverse=True)
     with ProcessPoolExecutor(JOBS) as pool:
         for runs, faults in pool.map(partial(_cut, format_, extent=extent), texts, chunksize=2):
             found.bodies += 1
@@ -48,9 +52,11 @@ def splits(format_: str, extent: Extent) -> Found:
     return found
 
 
-def _cut(format_: str, text: str, *, extent: Extent) -> tuple[int, list[str]]:
+def _cut(format_: str, case: dict[str, Any], *, extent: Extent) -> tuple[int, list[str]]:
+    text: str = case["input"]
+    read_so = partial(read, format_, reasoning=case.get("reasoning", False), repair=case.get("repair", False))
     rng = random.Random(text)
-    whole = {live: read(format_, [text], live=live) for live in (False, True)}
+    whole = {live: read_so([text], live=live) for live in (False, True)}
     made = calls(whole[False][1])
     runs = 0
     try:
@@ -59,12 +65,12 @@ def _cut(format_: str, text: str, *, extent: Extent) -> tuple[int, list[str]]:
         for pieces in _ways_to_cut(text, rng, extent):
             live = bool(runs % 2)
             runs += 1
-            events, stream = read(format_, pieces, live=live)
+            events, stream = read_so(pieces, live=live)
             if not same_events(events, whole[live][0]):
                 raise Fault(f"other events for pieces of {[len(piece) for piece in pieces[:20]]}")
         for end in range(len(text)):
             runs += 1
-            events, stream = read(format_, [text[:end]])
+            events, stream = read_so([text[:end]])
             check_text(text[:end], events, stream, TOOLS)
             if calls(stream) != made[: len(stream.invocations)]:
                 raise Fault(f"the first {end} characters run what the whole does not")
@@ -136,6 +142,22 @@ PATTERNS: dict[str, str] = {
 """What is repeated without end."""
 
 
+def family_patterns(name: str) -> dict[str, str]:
+    """The same for a family: beginnings of its calls, its marks, its reasoning that never ends."""
+    rng = random.Random(name)
+    call = max((a_call(FAMILIES[name], rng) for _ in range(10)), key=len)
+    marks = text_format(name).marks
+    made = {f"beginnings of calls, {part} of 6": call[: len(call) * part // 6] for part in range(1, 6)}
+    made["all its marks"] = "".join(marks)
+    made["its marks without their ends"] = "".join(mark[:-1] for mark in marks)
+    made["first characters of marks"] = "".join(dict.fromkeys(mark[0] for mark in marks))
+    think = FAMILIES[name].think
+    if think is not None:
+        made["reasoning"] = think[0]
+        made["ends of reasoning"] = think[1]
+    return made
+
+
 class Hostile(msgspec.Struct):
     """One pattern in one format, of a size and of twice that."""
 
@@ -155,14 +177,18 @@ class Hostile(msgspec.Struct):
 
 def hostile(size: int, formats: Sequence[str] = READERS) -> list[Hostile]:
     """Every pattern in every format, half of the size and all of it."""
-    work = [(format_, name, size) for format_ in formats for name in PATTERNS]
+    work = [(format_, name, size) for format_ in formats for name in _patterns(format_)]
     with ProcessPoolExecutor(JOBS) as pool:
         return list(pool.map(_hostile, *zip(*work, strict=True)))
 
 
+def _patterns(format_: str) -> dict[str, str]:
+    return family_patterns(format_) if format_ in FAMILIES else PATTERNS
+
+
 def _hostile(format_: str, name: str, size: int) -> Hostile:
     met = Hostile(format_, name, size, [0.0, 0.0], "")
-    pattern = PATTERNS[name]
+    pattern = _patterns(format_)[name]
     for _ in range(3):
         for number, part in enumerate((size // 2, size)):
             taken = _meet(met, (pattern * (part // len(pattern) + 1))[:part])
@@ -183,7 +209,7 @@ def _meet(met: Hostile, text: str) -> float:
         met.fault = repr(error)
     taken = process_time() - started
     met.ends = stream.error.message if stream.error is not None else ""
-    if stream.invocations:
+    if stream.invocations and met.format not in FAMILIES:
         met.fault = f"{len(stream.invocations)} calls"
     elif stream.error is not None and not isinstance(stream.error, LimitExceeded):
         met.fault = repr(stream.error)
@@ -195,16 +221,43 @@ def _meet(met: Hostile, text: str) -> float:
 
 def round_trip(count: int, formats: Sequence[str]) -> dict[str, tuple[int, list[str]]]:
     """So many random calls in all, written and read back at random cuts: for each format how many, and the faults."""
-    each = -(-count // (SHARE * len(formats)))
+    share = min(SHARE, -(-count // len(formats)))
+    each = -(-count // (share * len(formats)))
     found: dict[str, tuple[int, list[str]]] = {format_: (0, []) for format_ in formats}
-    work = [(format_, seed) for seed in range(each) for format_ in formats]
+    work = [(format_, seed, share) for seed in range(each) for format_ in formats]
     with ProcessPoolExecutor(JOBS) as pool:
         for format_, faults in pool.map(_round_trips, work):
             runs, so_far = found[format_]
-            found[format_] = (runs + SHARE, so_far + faults)
+            found[format_] = (runs + share, so_far + faults)
     return found
 
 
-def _round_trips(work: tuple[str, int]) -> tuple[str, list[str]]:
-    format_, seed = work
-    return format_, round_trips(format_, 1_000 + seed, SHARE)
+def _round_trips(work: tuple[str, int, int]) -> tuple[str, list[str]]:
+    format_, seed, count = work
+    trips = family_round_trips if format_ in FAMILIES else round_trips
+    return format_, trips(format_, 1_000 + seed, count)
+
+
+# Soups
+
+
+def soups(count: int, formats: Sequence[str]) -> dict[str, tuple[int, list[str]]]:
+    """So many soups of marks in all, at random cuts and broken off: for each family how many, and the faults."""
+    share = min(SHARE, -(-count // len(formats)))
+    each = -(-count // (share * len(formats)))
+    found: dict[str, tuple[int, list[str]]] = {format_: (0, []) for format_ in formats}
+    work = [(format_, seed, share) for seed in range(each) for format_ in formats]
+    with ProcessPoolExecutor(JOBS) as pool:
+        for format_, faults in pool.map(_soups, work):
+            runs, so_far = found[format_]
+            found[format_] = (runs + share, so_far + faults)
+    return found
+
+
+def _soups(work: tuple[str, int, int]) -> tuple[str, list[str]]:
+    format_, seed, count = work
+    try:
+        check_family_soup(format_, 1_000 + seed, count)
+    except Exception as error:
+        return format_, [f"{format_} {1_000 + seed}: {error!r}"]
+    return format_, []

@@ -1,4 +1,4 @@
-"""Writes `docs/command.md`, the help text of every command, and the table of `docs/providers.md`."""
+"""Writes `docs/command.md`, every command's help text, and the tables in `docs/providers.md` and `docs/text.md`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ COMMANDS = (
     "parse",
     "request",
     "manifest",
+    "prompt",
+    "formats",
     "providers",
     "local",
     "local install",
@@ -24,6 +26,7 @@ COMMANDS = (
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "command.md"
 PROVIDERS_PAGE = DOCS / "providers.md"
+TEXT_PAGE = DOCS / "text.md"
 TABLE, END = "<!-- table: written by `make docs` -->\n", "<!-- end of table -->\n"
 HEAD = """# The command
 
@@ -74,14 +77,41 @@ def provider_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def format_table() -> str:
+    """The families of models, a row for each syntax."""
+    from toolwire.embedded.chat import with_own_id
+    from toolwire.embedded.format import CallToWrite, write_calls
+    from toolwire.embedded.registry import format_names, other_names, text_format
+
+    call = CallToWrite("search", {"query": "x"}, call_id="abcDEF123")
+    lines = ["| name | models | a call |", "|---|---|---|"]
+    for format_ in map(text_format, format_names()):
+        if format_.models:
+            names = ", ".join(f"`{name}`" for name in (format_.name, *other_names(format_.name)))
+            written = write_calls(format_, [with_own_id(format_, call)]).strip().replace("\n", "⏎").replace("|", "\\|")
+            quotes = "`" * (4 if "```" in written else 1)
+            lines.append(f"| {names} | {', '.join(format_.models)} | {quotes}{written}{quotes} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(page: Path, table: str) -> str:
+    """A page with its table made anew."""
+    before, _, rest = page.read_text().partition(TABLE)
+    after = rest.partition(END)[2]
+    return f"{before}{TABLE}{table}{END}{after}"
+
+
 def providers_page() -> str:
     """The page with its table made anew."""
-    before, _, rest = PROVIDERS_PAGE.read_text().partition(TABLE)
-    after = rest.partition(END)[2]
-    return f"{before}{TABLE}{provider_table()}{END}{after}"
+    return with_table(PROVIDERS_PAGE, provider_table())
+
+
+def text_page() -> str:
+    """The page with its table made anew."""
+    return with_table(TEXT_PAGE, format_table())
 
 
 if __name__ == "__main__":
-    for path, text in ((PAGE, command_page()), (PROVIDERS_PAGE, providers_page())):
+    for path, text in ((PAGE, command_page()), (PROVIDERS_PAGE, providers_page()), (TEXT_PAGE, text_page())):
         path.write_text(text)
         print(f"wrote docs/{path.name}")

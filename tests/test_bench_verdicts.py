@@ -11,6 +11,7 @@ from bench.loopback.race import Reading, race_table, race_verdicts
 from bench.memory import MANY, Crowd, Weight, memory_verdicts
 from bench.payloads import ROOT, payloads
 from bench.text import Timed, call_table, plain_table, text_verdicts
+from bench.text_families import Held, held_table, held_verdicts, peer_table
 from bench.wires import SUBJECTS
 
 
@@ -90,3 +91,14 @@ def test_every_contender_has_its_reader() -> None:
         tree = ast.parse((folder / f"{module}.py").read_text())
         assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, contender
     assert {contender.wire for contender in CONTENDERS if contender.name == OURS} == set(SUBJECTS)
+
+
+@pytest.mark.parametrize(("most", "holds"), [(0, True), (16, True), (17, False)])
+def test_more_held_back_than_the_longest_mark_is_a_miss(most: int, holds: bool) -> None:
+    (verdict,) = held_verdicts([Held("hermes", most, 16)])
+    assert verdict.holds is holds
+    assert f"| hermes | {most} | 16 |" in held_table([Held("hermes", most, 16)])
+
+
+def test_figures_of_others_are_said_to_be_theirs() -> None:
+    assert peer_table().startswith("| measured elsewhere |")

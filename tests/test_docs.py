@@ -91,3 +91,10 @@ def test_the_table_of_providers_is_as_generated() -> None:
     page = (ROOT / "docs" / "providers.md").read_text()
     assert page == providers_page(), "run `make docs`"
     assert provider_table() in page
+
+
+def test_the_table_of_formats_is_as_generated() -> None:
+    from scripts.docs import format_table, text_page
+
+    assert (ROOT / "docs" / "text.md").read_text() == text_page(), "run `make docs`"
+    assert "`hermes`" in format_table()

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from .chunks import StopReason as StopReason
     from .chunks import TokenUsage as TokenUsage
     from .chunks import ToolCallDelta as ToolCallDelta
+    from .embedded.chat import Prompt as Prompt
+    from .embedded.chat import opens_reasoning as opens_reasoning
+    from .embedded.chat import render_prompt as render_prompt
     from .errors import ToolwireError as ToolwireError
     from .limits import Limits as Limits
     from .messages import Message as Message
@@ -38,6 +41,7 @@ _HOMES = {
     "EventType": "stream.segments",
     "Limits": "limits",
     "Message": "messages",
+    "Prompt": "embedded.chat",
     "Risk": "tools.definition",
     "SdkDecoder": "providers.converters",
     "SdkStream": "stream.sdk",
@@ -52,6 +56,8 @@ _HOMES = {
     "ToolInvocation": "stream.invocation",
     "ToolwireError": "errors",
     "encode_request": "providers.request",
+    "opens_reasoning": "embedded.chat",
+    "render_prompt": "embedded.chat",
     "tool": "tools.function",
 }
 
@@ -61,6 +67,7 @@ __all__ = [
     "EventType",
     "Limits",
     "Message",
+    "Prompt",
     "Risk",
     "SdkDecoder",
     "SdkStream",
@@ -75,6 +82,8 @@ __all__ = [
     "ToolInvocation",
     "ToolwireError",
     "encode_request",
+    "opens_reasoning",
+    "render_prompt",
     "tool",
 ]
 

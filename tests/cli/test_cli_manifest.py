@@ -45,7 +45,10 @@ CHOSEN = [
     (["--provider", "mistral"], "json"),
     (["--format", "json", "--provider", "openai"], "json-openai"),
     (["--model", "openai:gpt-4.1-mini"], "json-openai"),
-    (["--model", "llama3.2:3b"], "json"),
+    (["--model", "some-model:3b"], "json"),
+    (["--model", "qwen2.5:7b"], "hermes"),
+    (["--format", "qwen25"], "hermes"),
+    (["--format", "auto", "--model", "qwen2.5:7b"], "hermes"),
     (["--provider", "bedrock", "--model", "anthropic.claude-sonnet-4-5"], "xml"),
     (["--model", "ollama:qwen3:4b", "--format", "sentinel"], "sentinel"),
 ]
@@ -71,7 +74,7 @@ def test_tools_may_come_from_standard_input() -> None:
 
 
 WRONG_USAGE = [
-    (["--format", "semaphore"], "no text format 'semaphore'", "sentinel"),
+    (["--format", "sentinal"], "no text format 'sentinal'", "sentinel"),
     (["--provider", "opnai"], "no provider 'opnai'", "openai"),
     (["--tool-choice", "nwo"], "none of the tools", "now"),
     (["--nonsense"], "--nonsense", "toolwire manifest --help"),

@@ -200,7 +200,7 @@ def test_a_providers_envelope_is_its_own(tools: str) -> None:
 
 
 WRONG_USAGE = [
-    (["--format", "semaphore"], "no text format 'semaphore'", "sentinel"),
+    (["--format", "sentinal"], "no text format 'sentinal'", "sentinel"),
     (["--provider", "opnai"], "no provider 'opnai'", "openai"),
     (["--provider", "\x1b[2J"], "no provider", "toolwire providers"),
     (["--cut", "sideways"], "--cut sideways", "random:SEED"),
@@ -293,3 +293,30 @@ def test_a_stream_parser_that_is_none(parser: str) -> None:
     ran = toolwire_command("decode", "--stream-parser", parser, stdin=LEAKED)
     assert_sentence(ran, 2, f"no stream parser '{parser}'", "api_tool_call, xml, json")
     assert ran.out == ""
+
+
+# The syntaxes that models were trained on.
+
+TRAINED = '<tool_call>\n{"name": "search", "arguments": {"query": "x", "limit": 3}}\n</tool_call>'
+
+
+def test_a_family_named_or_found(tools: str) -> None:
+    for options in (["--format", "hermes"], ["--format", "auto"], ["--format", "auto", "--model", "qwen3:8b"]):
+        (call,) = summary_of(f"So: {TRAINED}", "--tools", tools, *options)["calls"]
+        assert call["arguments"] == {"query": "x", "limit": 3}
+
+
+def test_reasoning_that_the_prompt_opened(tools: str) -> None:
+    text = f"I look.\n</think>\n\n{TRAINED}"
+    summary = summary_of(text, "--tools", tools, "--format", "hermes", "--reasoning")
+    assert summary["reasoning"] == "I look.\n"
+    assert len(summary["calls"]) == 1
+
+
+def test_repairs_are_asked_for_and_told(tools: str) -> None:
+    malformed = TRAINED.replace("3}", "3,}")
+    (call,) = summary_of(malformed, "--tools", tools, "--format", "hermes")["calls"]
+    assert not call["complete"]
+    ran = toolwire_command("parse", "--tools", tools, "--format", "hermes", "--repair", stdin=malformed.encode())
+    (end,) = [line for line in ran.lines if line["type"] == "end" and "arguments" in line.get("metadata", {})]
+    assert "comma" in end["metadata"]["repairs"][0]

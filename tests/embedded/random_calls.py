@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from embedded.family_writers import MARKS
 from embedded.text_feeding import Reading, random_pieces, read_text
 from toolwire import ToolDefinition
 from toolwire.embedded.format import Format
@@ -76,6 +77,7 @@ PIECES = (
     *("<query>", "</query>", "</x>", "<content>", "</content>", "</path>", "</TOOL>", "</Arg>", 'type="json"'),
     *("[[SEG_START", "[[SEG_END]]", "[[SEG_END", "[[SEG_", '[[SEG_START {"type":"run_bash"}]]', "[[TOOL_RESULT"),
     *('{"tool":', '{"tool_calls":[', '{"name":"search","args":{}}', '{"function":', '"}', '"}}', '","', '"]'),
+    *MARKS,
 )
 PROSE = (
     *(

@@ -20,7 +20,9 @@ UNMARKED = {"json", "json-openai", "json-gemini", "xlam", "gemma3", "command-r"}
 """Without a mark of their own."""
 ALIKE = {
     "ernie45": "hermes",
+    "granite4": "hermes",
     "hunyuan-a13b": "jamba",
+    "apriel": "jamba",
     "poolside-v1": "glm45",
     "cohere4": "cohere3",
     "deepseek-v4": "deepseek-v32",

@@ -1,12 +1,15 @@
 """The data files `tests/data/text/*.jsonl`: text in, events out, at every cut and truncated at every character.
 
-A line is `{"case", "input", "expect": [["text", …], ["markup", …], ["call", name, arguments], ["broken", name, words of
-the problem]]}`; a file is named after its format, and `provider` says whose envelope `json` means.
+A line is `{"case", "input", "expect": [["text", …], ["reasoning", …], ["markup", …], ["call", name, arguments],
+["broken", name, words of the problem]]}`; a file is named after its format. Further keys: `provider` says whose
+envelope `json` means, `reasoning` that the prompt opened it, `repair` that malformed calls are mended, `ids` which ids
+the calls that run have in the text.
 """
 
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,11 @@ import pytest
 from embedded.text_feeding import FORMATS, check_cuts, check_truncated, read_text
 from embedded.text_tools import TOOLS
 from toolwire import TextStream
+from toolwire.embedded.format import Format
 from toolwire.embedded.history import as_text_conversation
-from toolwire.embedded.registry import text_format
+from toolwire.embedded.registry import format_names, text_format
+from toolwire.embedded.scanner import Piece, PieceKind
+from toolwire.embedded.text_reader import TextReader
 from toolwire.messages import TextPart
 
 FOLDER = Path(__file__).parent.parent / "data" / "text"
@@ -24,16 +30,36 @@ FILES = {path.stem: path for path in sorted(FOLDER.glob("*.jsonl"))}
 LINES = [
     (name, json.loads(line))
     for name, path in FILES.items()
-    for line in path.read_text(encoding="utf-8").splitlines()
+    for line in path.read_text(encoding="utf-8").split("\n")
     if line
 ]
 CASES = [pytest.param(name, case, id=f"{name}-{case['case']}") for name, case in LINES]
+FAMILIES = [name for name in format_names() if name not in FORMATS]
 LONG = 1_500
 """Characters from which on not every cut is tried, but a prime number of them apart."""
+OTHERS = 4
+"""Families that read each text too, whatever it is meant for."""
+
+REQUIRED = {
+    *("plain_text", "single", "parallel", "text_around", "no_arguments", "nested_objects", "arrays", "unicode"),
+    *("quotes_and_marks_in_strings", "numbers_exact", "truncated", "malformed", "bad_then_good", "unknown_tool"),
+    "near_marks",
+}
+"""Cases that every family has."""
+REASONING = {"reasoning_before", "reasoning_opened_by_prompt", "call_in_open_reasoning"}
+"""And every family that marks its reasoning."""
 
 
 def every(text: str) -> int:
     return 1 if len(text) <= LONG else 37
+
+
+def format_of(name: str, case: dict[str, Any]) -> Format:
+    return text_format(name, provider=case.get("provider", ""))
+
+
+def options(case: dict[str, Any]) -> dict[str, Any]:
+    return {key: True for key in ("reasoning", "repair") if case.get(key)}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -43,30 +69,45 @@ def test_every_format_has_its_cases(name: str) -> None:
     assert len(set(cases)) == len(cases)
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_has_its_cases(name: str) -> None:
+    cases = [case["case"] for of, case in LINES if of == name]
+    needed = REQUIRED | (REASONING if text_format(name).thinking is not None else set())
+    assert not needed.difference(cases)
+    assert len(set(cases)) == len(cases)
+
+
+def test_every_file_is_of_a_format() -> None:
+    assert not FILES.keys() - {*FORMATS, *FAMILIES}
+
+
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_text_in_events_out(name: str, case: dict[str, Any]) -> None:
-    format_ = text_format(name, provider=case.get("provider", ""))
-    outcome = check_cuts(format_, case["input"], every=every(case["input"])).outcome
-    expected = case["expect"]
+    text = case["input"]
+    reading = check_cuts(format_of(name, case), text, every=every(text), **options(case))
+    outcome, expected = reading.outcome, case["expect"]
     assert [part[:2] for part in outcome] == [part[:2] for part in expected]
     for part, wanted in zip(outcome, expected, strict=True):
         if part[0] == "broken":
             assert wanted[2] in part[2]
         elif part[0] == "call":
             assert json.dumps(part[2]) == json.dumps(wanted[2])
+    if "ids" in case:
+        assert reading.ids == case["ids"]
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_no_prefix_runs_more_than_the_whole(name: str, case: dict[str, Any]) -> None:
-    format_ = text_format(name, provider=case.get("provider", ""))
-    check_truncated(format_, case["input"], every=every(case["input"]))
+    check_truncated(format_of(name, case), case["input"], every=every(case["input"]), **options(case))
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
-def test_without_tools_and_with_every_format(name: str, case: dict[str, Any]) -> None:
+def test_without_tools_and_with_other_formats(name: str, case: dict[str, Any]) -> None:
     """Whatever a text is meant for, no reader loses a character of it or cares how it was cut."""
     text: str = case["input"]
-    for other in FORMATS:
+    rng = random.Random(f"{name} {case['case']}")
+    others = [rng.choice([other for other in FILES if other in FAMILIES] or FORMATS) for _ in range(OTHERS)]
+    for other in dict.fromkeys([name, *FORMATS, *others]):
         for tools in ((), (None,)):
             whole = read_text(other, [text], *tools)
             assert whole.rebuilt == text
@@ -75,9 +116,15 @@ def test_without_tools_and_with_every_format(name: str, case: dict[str, Any]) ->
 
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_a_model_finds_its_own_words_again(name: str, case: dict[str, Any]) -> None:
-    format_ = text_format(name, provider=case.get("provider", ""))
-    stream = TextStream(format_, tools=TOOLS)
+    """As it wrote them, but for its reasoning and the marks around it: those are told in their own way, or not."""
+    format_ = format_of(name, case)
+    stream = TextStream(format_, tools=TOOLS, **options(case))
     stream.feed(case["input"])
     stream.close()
     told = as_text_conversation([stream.message], TOOLS, format_)[-1]
-    assert "".join(part.text for part in told.parts if isinstance(part, TextPart)) == case["input"]
+    pieces: list[Piece] = []
+    reader = TextReader(lambda scanner: format_.read(scanner, TOOLS), **options(case))
+    reader.feed(case["input"], pieces)
+    reader.close(pieces)
+    kept = "".join(piece.text for piece in pieces if piece.kind not in (PieceKind.REASONING, PieceKind.MARK))
+    assert "".join(part.text for part in told.parts if isinstance(part, TextPart)) == kept

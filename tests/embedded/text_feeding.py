@@ -30,6 +30,12 @@ class Reading(NamedTuple):
         return [(invocation.tool_name, invocation.arguments) for invocation in self.stream.invocations]
 
     @property
+    def ids(self) -> list[str]:
+        """The ids that stand in the text, of what would run: before the arguments, or after them."""
+        written = {part.id: part.written.call_id for part in self.stream.message.tool_calls if part.written is not None}
+        return [written.get(one.call_id or one.id) or one.call_id for one in self.stream.invocations]
+
+    @property
     def rebuilt(self) -> str:
         """All content joined: the text that was fed."""
         return "".join(event.delta for event in self.events if event.type is EventType.CONTENT)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..embedded.choosing import AUTO, NATIVE, StreamParser, as_parser
+from ..embedded.choosing import NATIVE, StreamParser, as_parser
 from ..embedded.history import as_text_conversation
+from ..embedded.registry import AUTO
 from ..errors import ConfigError
 from ..messages import Message
 from ..providers.catalog import split_model

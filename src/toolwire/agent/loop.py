@@ -21,7 +21,7 @@ from ..messages import Message, ToolCallPart, system, tool_results, user
 from ..refusals import hide_secrets
 from ..stream.invocation import ToolInvocation
 from ..stream.pipeline import Stream
-from ..stream.segments import EventType, SegmentEvent
+from ..stream.segments import CALL_SEGMENTS, EventType, SegmentEvent
 from ..tools.registry import ToolRegistry
 from ..transport import AiohttpTransport, HttpRequest, Transport
 from .endpoint import Connection
@@ -51,7 +51,9 @@ class Agent:
     next run. Use it as an async context manager, or call `close`, when the embedded model or many agents are used.
 
     `stream_parser` says how the model calls tools (see `as_parser`): by its provider's interface, or in its text, for
-    which it is told how. Without it `TOOLWIRE_STREAM_PARSER` in the environment says so, and else it is `auto`.
+    which it is told how. Without it `TOOLWIRE_STREAM_PARSER` in the environment says so, and else it is `auto`. With
+    `repair`, malformed calls in text are mended where that can be done; such a call is a guess, so that `approve` is
+    asked about it whatever its tool's risk.
     """
 
     def __init__(
@@ -66,11 +68,14 @@ class Agent:
         transport: Transport | None = None,
         max_turns: int = MAX_TURNS,
         stream_parser: str | StreamParser | None = None,
+        repair: bool = False,
     ) -> None:
         self.messages: list[Message] = [system(system_prompt)] if system_prompt else []
         self._tools = ToolRegistry(tools)
         self._connection = Connection(model, base_url=base_url, api_key=api_key)
         self._parser = self._connection.parser(stream_parser, self._tools)
+        if repair:
+            self._parser = self._parser._replace(repair=True)
         self._transport: Transport = transport if transport is not None else AiohttpTransport()
         self._gate = Gate(approve)
         self._executor = Executor(self._gate)
@@ -138,10 +143,13 @@ class Agent:
                     on_error=partial(hide_secrets, request=request),
                 )
                 unknown: list[str] = []
+                nameless: list[str] = []
                 async with aclosing(self._ask_model(stream, request)) as segment_events:
                     async for segment_event in segment_events:
                         if segment_event.type is EventType.DONE and segment_event.metadata:
                             unknown = segment_event.metadata.get("unknown_tools", unknown)
+                        elif _is_nameless(segment_event):
+                            nameless.append(segment_event.segment_id)
                         yield segment_event
                 usage = _sum(usage, stream.usage)
                 if stream.error is not None:
@@ -149,7 +157,7 @@ class Agent:
 
                 answer = stream.message
                 answer.origin = self._connection.provider
-                mistaken = bool(unknown) and self._may_mean_calls(stream)
+                mistaken = bool(unknown or nameless) and self._may_mean_calls(stream)
                 if answer.tool_calls:
                     async with aclosing(self._answer_calls(answer, stream)) as call_events:
                         async for event in call_events:
@@ -163,7 +171,8 @@ class Agent:
                         yield RunFinished(answer.text, stop_reason, self._turn - first + 1, usage)
                         return
                 if mistaken:
-                    self.messages.append(user(_no_such_tools(unknown, self._tools.names)))
+                    broken = [stream.problems[segment_id] for segment_id in nameless]
+                    self.messages.append(user(_mistakes(broken, unknown, self._tools.names)))
                 failed_turns = 0 if stream.invocations else failed_turns + 1
                 if failed_turns >= MAX_FAILED_TURNS:
                     raise RunLimitReached(
@@ -232,7 +241,7 @@ class Agent:
 
     async def _run_call(self, invocation: ToolInvocation) -> AsyncGenerator[AgentEvent, None]:
         tool = self._tools[invocation.tool_name]
-        if self._gate.needs_asking(tool):
+        if self._gate.needs_asking(tool, invocation):
             yield ApprovalAsked(invocation, tool.risk or "unknown")
         decision = await self._gate.decide(invocation, tool)
         if isinstance(decision, Denial):
@@ -247,10 +256,20 @@ def _not_run(call: ToolCallPart, problem: str) -> ToolResult:
     return ToolResult(call.id, call.name, f"Error: not run: {problem}", is_error=True)
 
 
-def _no_such_tools(names: list[str], known: list[str]) -> str:
-    """What a model is told that called tools in its text which there are not: such a call has no result to say it."""
-    wrong = ", ".join(repr(name[:64]) for name in names)
-    return f"Error: not run: there is no tool {wrong}. The tools are: {', '.join(known)}."
+def _is_nameless(event: SegmentEvent) -> bool:
+    """Whether this begins a call that names no tool: it is broken."""
+    return event.type is EventType.START and event.segment_type in CALL_SEGMENTS and not event.tool_name
+
+
+def _mistakes(broken: list[str], unknown: list[str], known: list[str]) -> str:
+    """What a model is told whose text held calls that name no tool, or none that there is: they have no result to say
+    it.
+    """
+    sentences = [f"Error: not run: {problem}." for problem in dict.fromkeys(broken)]
+    if unknown:
+        wrong = ", ".join(repr(name[:64]) for name in unknown)
+        sentences.append(f"Error: not run: there is no tool {wrong}. The tools are: {', '.join(known)}.")
+    return "\n".join(sentences)
 
 
 def _is_loop_running() -> bool:

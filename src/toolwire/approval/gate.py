@@ -1,7 +1,7 @@
 """The gate: makes a `Ticket` for exactly one call, or says no.
 
-Law 3, closed by default: a tool whose risk is `read` runs; everything else, and everything of unknown risk, is asked;
-nobody to ask, a fault while asking, or any answer but yes means no.
+Law 3, closed by default: a tool whose risk is `read` runs; everything else, everything of unknown risk, and every call
+that was repaired is asked; nobody to ask, a fault while asking, or any answer but yes means no.
 """
 
 from __future__ import annotations
@@ -55,16 +55,17 @@ class Gate:
         self._ask = ask
         self._valid: dict[Ticket, str] = {}
 
-    def needs_asking(self, tool: ToolDefinition) -> bool:
-        """Whether a call of this tool is put to the person."""
-        return tool.risk is not Risk.READ
+    def needs_asking(self, tool: ToolDefinition, invocation: ToolInvocation) -> bool:
+        """Whether this call of this tool is put to the person. A repaired one always is: it is a reader's guess."""
+        return tool.risk is not Risk.READ or bool(invocation.repairs)
 
     async def decide(self, invocation: ToolInvocation, tool: ToolDefinition) -> Ticket | Denial:
         """A ticket, or a denial. Never raises for what the asking does, except when it is cancelled."""
         digest = call_digest(invocation, tool)
-        if self.needs_asking(tool):
+        if self.needs_asking(tool, invocation):
             if self._ask is None:
-                return Denial("this tool needs approval, and nobody is there to ask")
+                what = "a call that was repaired" if invocation.repairs else "this tool"
+                return Denial(f"{what} needs approval, and nobody is there to ask")
             try:
                 answer = await self._ask(invocation, tool)
             except Exception as error:

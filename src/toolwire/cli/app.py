@@ -103,6 +103,13 @@ _COMMANDS = (
         "--tools TOOLS.JSON [OPTIONS]",
         "--format xml --tools tools.json",
     ),
+    (
+        "prompt",
+        "Prints a conversation as the prompt of a model family, for endpoints that complete text.",
+        "[OPTIONS] [CONVERSATION]",
+        "--format hermes --tools tools.json conversation.json",
+    ),
+    ("formats", "Lists the syntaxes in which models write tool calls into text.", "[OPTIONS] [NAME]", "qwen3-coder"),
     ("providers", "Lists the providers, and which of them are set up here.", "[OPTIONS]", ""),
 )
 _LOCAL_COMMANDS = (

@@ -29,6 +29,8 @@ class TerminalQuestion:
         out(f"  {one_line(tool.name)} wants to run (risk: {tool.risk or 'unknown'}) with exactly:", style="yellow")
         for line in json_bytes(invocation.arguments, indent=2).decode().split("\n"):
             out(f"    {line}")
+        for repair in invocation.repairs:
+            out(f"  The call was malformed and is a guess: {one_line(repair)}", style="yellow")
         out("  Run it? [y/N] ", end="", style="bold yellow")
         answer = await read_line(sys.stdin.fileno())
         return answer.strip().lower() in ("y", "yes")

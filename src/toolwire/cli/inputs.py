@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import ConfigError
 from ..limits import KIB, MIB
+from ..messages import Message, load_conversation
 
 READ = 64 * KIB
 """How much is asked for at once; a pipe gives what it has."""
@@ -73,6 +74,16 @@ def read_whole(name: str) -> bytes:
         if size > SMALL:
             raise ConfigError(f"{as_text(name)} holds more than {SMALL // MIB} MiB", hint="Is it the right file?")
     return b"".join(pieces)
+
+
+def read_conversation(name: str) -> list[Message]:
+    """The messages in a file; what is wrong with them is told with the file's name."""
+    try:
+        return load_conversation(read_whole(name))
+    except ConfigError as error:
+        shown = "standard input" if name == STANDARD_INPUT else as_text(name)
+        words = error.message if shown in error.message else f"{shown}: {error.message}"
+        raise ConfigError(words, hint=error.hint) from None
 
 
 def _standard_input() -> int:

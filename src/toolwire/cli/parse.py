@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,6 @@ from .text_formats import named_format
 from .tools_file import load_tools_file
 
 if TYPE_CHECKING:
-    from ..embedded.format import Format
     from ..stream.reading import AnswerStream
 
 _LIMITS = Limits(stream=SMALL)
@@ -31,6 +31,8 @@ def parse(
     tools: Annotated[str | None, Parameter(metavar="TOOLS.JSON")] = None,
     provider: Annotated[str | None, Parameter(metavar="PROVIDER")] = None,
     model: Annotated[str | None, Parameter(metavar="MODEL")] = None,
+    reasoning: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    repair: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     summary: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     cut: Annotated[str | None, Parameter(metavar="CUT")] = None,
     fields: Annotated[bool, Parameter(negative="", show_default=False)] = False,
@@ -42,13 +44,18 @@ def parse(
     files
         What models wrote, as plain text in UTF-8; none, or "-", is standard input.
     format
-        The text format: xml, json, json-openai, json-gemini or sentinel. Without it, what suits provider and model.
+        The text format, such as xml or hermes (all: toolwire formats). Without it, what suits provider and model.
+        auto is what the model's name says, or else what the answer shows.
     tools
         The tools that there are: other names stay text, and calls are checked. Without it, every name is a tool.
     provider
         Whose model wrote it: says which envelope json means.
     model
         Which model wrote it.
+    reasoning
+        The answer begins within reasoning, since its prompt opened it.
+    repair
+        Mend malformed calls where that can be done, and say what was done.
     summary
         One object a file: text, calls, how it ended.
     cut
@@ -58,18 +65,19 @@ def parse(
     """
     offered = None if tools is None else load_tools_file(tools)
     chosen = named_format(format, provider, model, offered)
-    return _Parsing(chosen, files, cut, tools=offered, summary=summary, fields=fields).show_all()
+    begin = partial(TextStream, chosen, offered, reasoning=reasoning, repair=repair, limits=_LIMITS)
+    return _Parsing(begin, files, cut, tools=offered, summary=summary, fields=fields).show_all()
 
 
 class _Parsing(Showing):
     """Plain text."""
 
-    def __init__(self, format: Format, *given: Any, **options: Any) -> None:
+    def __init__(self, begin: Callable[..., TextStream], *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        self._format = format
+        self._begin = begin
 
     def _read(self, name: str, shown: str) -> tuple[AnswerStream, ToolwireError | None]:
-        stream = TextStream(self._format, self._tools, limits=_LIMITS, live_arguments=self._fields)
+        stream = self._begin(live_arguments=self._fields)
         try:
             for text in _texts(self._cuts(read_pieces(name))):
                 self._print(stream.feed(text), shown)

@@ -12,14 +12,13 @@ from cyclopts import Parameter
 from ..agent.endpoint import choose_parser
 from ..embedded.history import as_text_conversation
 from ..errors import ConfigError
-from ..messages import load_conversation
 from ..providers.catalog import PROVIDERS, find_provider, near_names, split_model
 from ..providers.endpoint import encode_for
 from ..providers.provider import Provider
 from ..providers.request import encode_request
 from ..providers.wires import wire_format
 from .faults import say
-from .inputs import STANDARD_INPUT, as_text, read_whole
+from .inputs import STANDARD_INPUT, as_text, read_conversation
 from .tools_file import load_tools_file
 from .visible import json_bytes
 
@@ -59,8 +58,8 @@ def request(
     tool_choice
         auto, none, required, or the name of a tool.
     stream_parser
-        How the model calls tools: api_tool_call, or a text format (xml, json, sentinel) for a body that tells it of
-        the tools in words. Without it, as TOOLWIRE_STREAM_PARSER says, or else what the provider has.
+        How the model calls tools: api_tool_call, or a text format (see toolwire formats) that it is told in words.
+        Without it, as TOOLWIRE_STREAM_PARSER says, or else what the provider has.
     max_tokens
         The most that the model may write.
     temperature
@@ -78,10 +77,7 @@ def request(
             raise ConfigError(f"--temperature {temperature} is no temperature", hint="Give 0 or more, such as 0.7.")
         options["temperature"] = temperature
     offered = [] if tools is None else load_tools_file(tools)
-    try:
-        messages = load_conversation(read_whole(conversation))
-    except ConfigError as error:
-        raise ConfigError(_named(conversation, error.message), hint=error.hint) from None
+    messages = read_conversation(conversation)
     parser = choose_parser(
         None if stream_parser is None else as_text(stream_parser),
         provider=target.wire if target.provider is None else target.provider.name,
@@ -131,8 +127,3 @@ def _target(wire: str | None, model: str | None) -> _Target:
     if wire is None or provider.asks_in == format_.name:
         return _Target(provider.asks_in, name, provider)
     return _Target(format_.name, name)
-
-
-def _named(name: str, words: str) -> str:
-    shown = "standard input" if name == STANDARD_INPUT else as_text(name)
-    return words if shown in words else f"{shown}: {words}"

@@ -42,6 +42,7 @@ def run(
     system: Annotated[str, Parameter(metavar="TEXT", show_default=False)] = "",
     no_tools: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     stream_parser: Annotated[str | None, Parameter(metavar="PARSER")] = None,
+    repair: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     max_turns: Annotated[int, Parameter(metavar="N")] = MAX_TURNS,
     timeout: Annotated[float, Parameter(metavar="SECONDS")] = Timeouts().idle,
@@ -61,8 +62,10 @@ def run(
     no_tools
         Offer no tools.
     stream_parser
-        How the model calls tools: api_tool_call, a text format (xml, json, sentinel), api_tool_call+xml for both, or
-        auto: text where the provider has no tool calls. Without it, as TOOLWIRE_STREAM_PARSER says, or else auto.
+        How the model calls tools: api_tool_call, a text format (see toolwire formats), api_tool_call+FORMAT for both.
+        auto is text where the provider has no tool calls. Without it, TOOLWIRE_STREAM_PARSER says it, or else auto.
+    repair
+        Mend malformed calls in text where that can be done. You are asked before such a call runs.
     json
         Print every event as one JSON line.
     max_turns
@@ -99,6 +102,7 @@ def run(
         transport=AiohttpTransport(timeouts=Timeouts(idle=timeout)),
         max_turns=max_turns,
         stream_parser=None if stream_parser is None else as_text(stream_parser),
+        repair=repair,
     )
     if words == EMBEDDED_WORDS:
         ensure_weights()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..embedded.registry import choose_format, text_format
+from ..embedded.choosing import named_format as meant_format
+from ..embedded.registry import choose_format, format_names, is_format, other_names
 from ..errors import ConfigError
 from ..providers.catalog import find_provider, near_names
 from .inputs import as_text
@@ -28,8 +29,21 @@ def named_format(
         provider, model = before, after
     service = "" if provider is None else _provider_name(as_text(provider))
     if format is not None:
-        return text_format(as_text(format), provider=service)
+        return known_format(as_text(format), provider=service, model=model)
     return choose_format(provider=service, model=model, tools=[tool.name for tool in tools or ()])
+
+
+def known_format(name: str, *, provider: str = "", model: str = "") -> Format:
+    """The format of this name, or one of its others; a `ConfigError` names those that are like it."""
+    name = name.strip().lower()
+    if not is_format(name):
+        import difflib
+
+        names = [each for known in format_names() for each in (known, *other_names(known))]
+        near = difflib.get_close_matches(name[:64], names, 3)
+        hint = f"Did you mean {', '.join(near)}? " if near else ""
+        raise ConfigError(f"there is no text format {name[:80]!r}", hint=f"{hint}All of them: toolwire formats")
+    return meant_format(name, provider=provider, model=model)
 
 
 def _provider_name(name: str) -> str:

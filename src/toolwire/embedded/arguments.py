@@ -55,6 +55,11 @@ class Shape:
         """Whether every text is a string here, so that it can be passed on while it arrives."""
         return any("string" in kinds_of(flat) and listed_values(flat) is None for flat in self._flats)
 
+    @property
+    def listed_texts(self) -> list[str]:
+        """The strings that enumerations and constants allow."""
+        return [value for flat in self._flats for value in listed_values(flat) or () if isinstance(value, str)]
+
     def property(self, name: str) -> Shape:
         """The shape of what an object holds under this name."""
         # Names that the schema does not know share an entry: a model can make up as many as it likes.

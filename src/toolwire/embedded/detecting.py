@@ -46,6 +46,7 @@ ALONE: dict[str, str] = {
     "<|inner_prefix|>": "apertus",
     "<|message_sep|>": "gigachat3",
     "<|function_call|>": "gigachat3",
+    "<|tool_calls|>": "solar",
     "<|tool_call:begin|>": "solar",
     "<|begin|>assistant": "solar",
     "<|message_model|>": "inkling",

@@ -12,10 +12,13 @@ from typing import Any
 from ..messages import ToolResultPart
 from ..tools.definition import ToolDefinition
 from .format import CallToWrite, Chat, Format, Read
+from .grammar import Grammar
 from .json_source import json_text
 from .prose import Thinking
 
 _EXAMPLE = ("TOOL_NAME", {"ARGUMENT_NAME": "value"})
+
+WriteCalls = Callable[[Sequence[CallToWrite]], str]
 
 
 def family(
@@ -24,19 +27,27 @@ def family(
     *,
     models: tuple[str, ...],
     read: Read,
-    write_calls: Callable[[Sequence[CallToWrite]], str],
+    write_calls: WriteCalls,
     write_result: Callable[[ToolResultPart, str], str],
     marks: tuple[str, ...],
     thinking: Thinking | None = None,
     chat: Chat | None = None,
 ) -> Format:
-    """A format. `write_result` gets content in which none of `marks` is left whole."""
+    """A format. `write_result` gets content in which none of `marks` is left whole.
+
+    A family that writes results as they are, in a turn of their own, names the tool before them where that turn is a
+    user's (`Format.write_result`).
+    """
 
     def write_call(tool_name: str, arguments: dict[str, Any], tool: ToolDefinition | None = None) -> str:
         return write_calls([CallToWrite(tool_name, arguments, tool)])
 
+    def write_framed(part: ToolResultPart, content: str) -> str:
+        written = write_result(part, content)
+        return f"Result of {part.name}:\n{content}" if written == content else written
+
     def rules(_: Sequence[ToolDefinition]) -> str:
-        return _rules(write_calls, write_result)
+        return _rules(write_calls, write_framed)
 
     return Format(
         name,
@@ -44,12 +55,13 @@ def family(
         rules,
         declare,
         write_call,
-        lambda part, content: write_result(part, harmless(content, marks)),
+        lambda part, content: write_framed(part, harmless(content, marks)),
         read,
+        _grammar(write_calls),
         write_calls=write_calls,
         models=models,
         thinking=thinking,
-        chat=chat,
+        chat=chat and chat._replace(result=write_result),
         marks=marks,
     )
 
@@ -60,9 +72,26 @@ def declare(tool: ToolDefinition) -> str:
     return json_text({"type": "function", "function": about})
 
 
-def _rules(
-    write_calls: Callable[[Sequence[CallToWrite]], str], write_result: Callable[[ToolResultPart, str], str]
-) -> str:
+def _grammar(write_calls: WriteCalls) -> Callable[[Sequence[ToolDefinition]], str] | None:
+    """The grammar of one call, where the arguments are one JSON object in it: what stands around that is exact text."""
+    arguments = _EXAMPLE[1]
+
+    def around(name: str) -> tuple[str, str, str]:
+        return write_calls([CallToWrite(name, arguments)]).partition(json_text(arguments))
+
+    def grammar(tools: Sequence[ToolDefinition]) -> str:
+        made = Grammar()
+        calls: list[str] = []
+        for tool in tools:
+            before, _, after = around(tool.name)
+            value = made.json(tool.parameters, tool.parameters, tool.name)
+            calls.append(f"{made.literal(before)} {value} {made.literal(after)}")
+        return made.text(" | ".join(calls))
+
+    return grammar if around(_EXAMPLE[0])[1] else None
+
+
+def _rules(write_calls: WriteCalls, write_result: Callable[[ToolResultPart, str], str]) -> str:
     call = CallToWrite(*_EXAMPLE)
     return "\n".join(
         [
@@ -85,6 +114,7 @@ def _rules(
 def harmless(text: str, marks: Iterable[str]) -> str:
     """The text with a space after the first character of every mark in it: a person reads the same, a model no mark."""
     for mark in marks:
-        if mark in text:
+        # Again, since what is left of `>>>>` holds `>>>` once more.
+        while mark in text:
             text = text.replace(mark, f"{mark[0]} {mark[1:]}")
     return text

@@ -51,9 +51,11 @@ class Chat(NamedTuple):
     begin: str = ""
     """The first thing of all."""
     between_results: str = ""
-    tools_at: Literal["system", "before_system", "last_user"] = "system"
-    """Where the tools are told: at the end of the system's words, before that turn, or before the last words of the
-    user, as text that stands for itself."""
+    tools_at: Literal["system", "system_first", "before_system", "last_user"] = "system"
+    """Where the tools are told: at the end of the system's words, at their beginning, before that turn, or before the
+    last words of the user, as text that stands for itself."""
+    system_in_user: bool = False
+    """The system's words, and the tools with them, stand at the beginning of the user's first words."""
     default_system: str = ""
     """What the system says where the conversation has nothing."""
     reasoning: str = ""
@@ -62,6 +64,20 @@ class Chat(NamedTuple):
     """What follows `answer` to make it answer at once."""
     stop: tuple[str, ...] = ()
     """What ends an answer: for the endpoint's `stop`, since such marks may come as text."""
+    words: tuple[str, str] = ("", "")
+    """Around the words of an answer, where they have marks of their own."""
+    before_calls: str = ""
+    """Between the words of an answer and calls after them."""
+    thought: tuple[str, str] | None = None
+    """Around the reasoning of an answer whose calls are being answered; None: it is left out as all other reasoning."""
+    no_thought: str = ""
+    """What stands in the place of reasoning that is left out, or that there was none of."""
+    results_inside: bool = False
+    """Results stand in the turn of the answer, directly after its calls, and that turn goes on after them."""
+    result: Callable[[ToolResultPart, str], str] | None = None
+    """One result as it stands in its turn; None: as `Format.write_result` writes it."""
+    call_id: Callable[[CallToWrite], str] | None = None
+    """The id that a call which this model did not write has in the prompt, and its result too; None: its own."""
 
 
 class Format(NamedTuple):
@@ -93,3 +109,10 @@ class Format(NamedTuple):
     """How a prompt is laid out; None: only a chat template knows."""
     marks: tuple[str, ...] = ()
     """What means something to such a model wherever it stands, so that nobody else's words may hold it."""
+
+
+def write_calls(format: Format, calls: Sequence[CallToWrite]) -> str:
+    """Calls in a row as one answer of this format has them."""
+    if format.write_calls is not None:
+        return format.write_calls(calls)
+    return "\n".join(format.write_call(call.name, call.arguments, call.tool) for call in calls)

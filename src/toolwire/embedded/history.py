@@ -15,7 +15,7 @@ import msgspec
 from ..messages import Message, Part, TextPart, ToolCallPart, ToolResultPart
 from ..providers.encoding import misplaced, result_media, result_text
 from ..tools.registry import ToolRegistry
-from .format import Format
+from .format import CallToWrite, Format, write_calls
 from .manifest import manifest
 from .registry import text_format
 
@@ -61,17 +61,23 @@ def _answer(message: Message, tools: ToolRegistry, format: Format) -> Message:
     if not message.tool_calls:
         return message
     made = _Words()
+    others: list[CallToWrite] = []
+    """Calls in a row that the model did not write in this format: some families have a frame around them all."""
     for part in message.parts:
+        if isinstance(part, ToolCallPart) and (part.written is None or part.written.format != format.name):
+            others.append(CallToWrite(part.name, part.arguments, tools.get(part.name), part.id, len(others)))
+            continue
+        if others:
+            made.add_call(write_calls(format, others), as_it_stood=False)
+            others.clear()
         if isinstance(part, ToolCallPart):
-            written = part.written
-            if written is not None and written.format == format.name:
-                made.add_call(written.text, as_it_stood=True)
-            else:
-                made.add_call(format.write_call(part.name, part.arguments, tools.get(part.name)), as_it_stood=False)
+            made.add_call("" if part.written is None else part.written.text, as_it_stood=True)
         elif isinstance(part, TextPart) and not part.refusal:
             made.add_text(part.text)
         else:
             made.add_other(part)
+    if others:
+        made.add_call(write_calls(format, others), as_it_stood=False)
     return msgspec.structs.replace(message, content=made.parts())
 
 

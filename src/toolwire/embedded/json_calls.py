@@ -17,10 +17,12 @@ from typing import NamedTuple
 
 from ..json_reader import JsonReader
 from ..tools.registry import ToolRegistry
-from .json_source import as_it_is, decoded, read_raw
+from .broken import pass_broken
+from .json_source import as_it_is, decoded, json_text, read_raw
 from .quoted import Unquoting
-from .repair import Repairing
-from .scanner import Scanner, Wait, no_json
+from .repair import MISSING, NO_COMMA, NO_SINGLE, Repairing, read_single_quoted
+from .scanner import Scanner, Wait, at_any, no_json
+from .scanner import at_mark as at_mark
 
 _UNFINISHED = "the call is not finished"
 _BAD = "the call is not valid JSON"
@@ -32,6 +34,8 @@ class Members(NamedTuple):
     name: tuple[str, ...] = ("name",)
     arguments: tuple[str, ...] = ("arguments", "parameters")
     call_id: tuple[str, ...] = ()
+    name_is_key: bool = False
+    """The tool's name is itself that of the member which holds the arguments."""
 
 
 NAMED = Members()
@@ -47,13 +51,24 @@ class Outcome(Enum):
     """This is no call. All that was read is held."""
 
 
+class _Flow(NamedTuple):
+    """How far reading an object came: so many containers are open, and maybe a string."""
+
+    complete: bool
+    depth: int
+    in_string: bool
+    single: bool = False
+    """A string in single quotes may go on."""
+
+
 class _Fault(Exception):
     """What was read is no call: so many containers are open, and maybe a string."""
 
-    def __init__(self, problem: str, depth: int, *, in_string: bool = False) -> None:
+    def __init__(self, problem: str, depth: int, *, in_string: bool = False, single: bool = False) -> None:
         self.problem = problem
         self.depth = depth
         self.in_string = in_string
+        self.single = single
 
 
 def is_known(tools: ToolRegistry | None, name: str) -> bool:
@@ -72,18 +87,19 @@ def read_call(
     """Reads the object that is next (`{`). What is held goes with it: as markup, if `set_lead` said so.
 
     `certain` says that it must be a call. Otherwise it is one only if it begins with the name of a known tool and then
-    its arguments, an object: everything else is `NOTHING`, and held.
+    its arguments, an object, and at most `"type": "function"` before them: everything else is `NOTHING`, and held.
     """
-    call = _Object(scanner, tools, members, certain=certain)
+    call = _Object(scanner, tools, members, ends, certain=certain)
     try:
         yield from call.read()
     except _Fault as fault:
         if not call.begun:
             if not certain:
                 return Outcome.NOTHING
-            scanner.begin_call("")
+            call.begin_broken()
         problem = scanner.fault(_why(scanner, fault.problem))
-        yield from pass_broken(scanner, fault.depth, fault.in_string, ends)
+        if fault.depth:
+            yield from pass_broken(scanner, fault.depth, fault.in_string, ends, single=fault.single)
         scanner.break_call(problem)
         return Outcome.BROKEN
     return Outcome.CALL
@@ -99,7 +115,8 @@ def read_calls(
 ) -> Wait[Outcome]:
     """Reads the list of calls that is next (`[`), to its end; brackets and commas are markup.
 
-    A broken call does not take its neighbours with it. Where the list itself goes wrong, what follows is left unread.
+    A broken call does not take its neighbours with it, nor does a comma too many or too few. Where the list itself goes
+    wrong, what follows is left unread.
     """
     scanner.read_to(scanner.at + 1)
     yield from scanner.read_space()
@@ -120,16 +137,14 @@ def read_calls(
         certain = True
         worst = found if found is Outcome.BROKEN else worst
         yield from scanner.read_space()
+        if (yield from scanner.read_literal(",")):
+            yield from scanner.read_space()
         if (yield from scanner.read_literal("]")):
             scanner.give_markup()
             return worst
-        if not (yield from scanner.read_literal(",")):
-            break
-        yield from scanner.read_space()
         come = yield from scanner.need(1)
-    else:
-        if found is Outcome.NOTHING:
-            return found
+    if found is Outcome.NOTHING:
+        return found
     scanner.give_markup()
     return Outcome.BROKEN
 
@@ -145,92 +160,37 @@ def read_arguments(
     yield from scanner.give_space(scanner.give_run)
     come = yield from scanner.need(1)
     if come == "{":
-        reader = JsonReader(scanner.limits, fields=False)
-        if (yield from _flow(scanner, reader, ends)):
+        flow = yield from _flow(scanner, ends)
+        if flow.complete:
             scanner.end_call()
             return Outcome.CALL
-        depth, in_string = reader.depth, reader.in_string
     else:
-        if come:
-            for end in ends:
-                if (yield from at_mark(scanner, end)):
-                    scanner.end_call("{}")
-                    return Outcome.CALL
-        depth, in_string = 0, False
-    problem = scanner.fault(_why(scanner, "the arguments are not a valid JSON object", reader if come == "{" else None))
-    yield from pass_broken(scanner, depth, in_string, ends)
+        if come and (yield from at_any(scanner, ends)):
+            scanner.end_call("{}")
+            return Outcome.CALL
+        flow = _Flow(complete=False, depth=0, in_string=False)
+    problem = scanner.fault(_why(scanner, "the arguments are not a valid JSON object", flow.depth))
+    yield from pass_broken(scanner, flow.depth, flow.in_string, ends, single=flow.single)
     scanner.break_call(problem)
     return Outcome.BROKEN
 
 
-def at_mark(scanner: Scanner, mark: str) -> Wait[bool]:
-    """Whether this mark is next, without reading it: said as soon as it is certain."""
-    while True:
-        come = scanner.text[scanner.at : scanner.at + len(mark)]
-        if come == mark:
-            return True
-        if len(come) == len(mark) or scanner.ended or not mark.startswith(come):
-            return False
-        yield
-
-
-def pass_broken(scanner: Scanner, depth: int, in_string: bool, ends: Sequence[str]) -> Wait[None]:
-    """Reads the rest of a broken call: to the bracket that closes the last of `depth` containers, or to one of `ends`
-    outside of quotes, which stays unread.
-    """
-    escaped = False
-    starts = frozenset(end[0] for end in ends)
-    while (depth or ends) and (yield from scanner.more()):
-        text, at = scanner.text, scanner.at
-        length = len(text)
-        while at < length:
-            mark = text[at]
-            if in_string:
-                in_string = mark != '"' or escaped
-                escaped = mark == "\\" and not escaped
-            elif mark in starts:
-                if at > scanner.at:
-                    break
-                for end in ends:
-                    if (yield from at_mark(scanner, end)):
-                        return
-                text, at = scanner.text, scanner.at
-                length = len(text)
-                scanner.give_run(at + 1)
-                depth, in_string = _count(mark, depth, in_string)
-                if mark in "]}" and not depth:
-                    return
-                at += 1
-                continue
-            else:
-                depth, in_string = _count(mark, depth, in_string)
-                if mark in "]}" and depth <= 0:
-                    scanner.give_run(at + 1)
-                    return
-            at += 1
-        if at > scanner.at:
-            scanner.give_run(at)
-
-
-def _count(mark: str, depth: int, in_string: bool) -> tuple[int, bool]:
-    if mark == '"':
-        return depth, True
-    return depth + (mark in "{[") - (mark in "]}"), in_string
-
-
-def _flow(scanner: Scanner, reader: JsonReader, ends: Sequence[str]) -> Wait[bool]:
-    """The object that is next flows into the open call; False where it is not JSON, unless it may be mended."""
+def _flow(scanner: Scanner, ends: Sequence[str]) -> Wait[_Flow]:
+    """The object that is next flows into the open call, as far as it is JSON, or may be mended."""
     if scanner.repair:
-        return (yield from Repairing(scanner, ends).read())
+        repairing = Repairing(scanner, ends)
+        complete = yield from repairing.read()
+        return _Flow(complete, repairing.depth, repairing.in_string, repairing.quotes == "'")
+    reader = JsonReader(scanner.limits, fields=False)
     while not reader.complete and not reader.broken and (yield from scanner.more()):
         scanner.give_run(reader.skip(scanner.text, scanner.at), as_it_is)
-    return reader.complete
+    return _Flow(reader.complete, reader.depth, reader.in_string)
 
 
-def _why(scanner: Scanner, problem: str, reader: JsonReader | None = None) -> str:
+def _why(scanner: Scanner, problem: str, depth: int = 0) -> str:
     if scanner.ended and scanner.at >= len(scanner.text):
         return _UNFINISHED
-    if reader is not None and reader.depth > scanner.limits.depth:
+    if depth > scanner.limits.depth:
         return f"the arguments are nested deeper than {scanner.limits.depth} levels"
     return problem
 
@@ -238,10 +198,15 @@ def _why(scanner: Scanner, problem: str, reader: JsonReader | None = None) -> st
 class _Object:
     """One call while it is read, member by member, in any order."""
 
-    def __init__(self, scanner: Scanner, tools: ToolRegistry | None, members: Members, *, certain: bool) -> None:
+    def __init__(
+        self, scanner: Scanner, tools: ToolRegistry | None, members: Members, ends: Sequence[str], *, certain: bool
+    ) -> None:
         self._scanner = scanner
         self._tools = tools
         self._members = members
+        self._ends = ends
+        self._mended: list[str] = []
+        """What was mended before the call began."""
         self._certain = certain
         self._name = ""
         self._call_id = ""
@@ -264,12 +229,33 @@ class _Object:
         late = "" if self._call_id == self._told_id else self._call_id
         self._scanner.end_call("" if self._has_arguments else "{}", late)
 
+    def begin_broken(self) -> None:
+        """What was read begins a call that cannot run: under its name, if that has come."""
+        self._scanner.begin_call(self._name, self._call_id, known=not self._name or is_known(self._tools, self._name))
+
     def _begin(self) -> None:
         self._scanner.begin_call(self._name, self._call_id, known=is_known(self._tools, self._name))
         self._told_id = self._call_id
         self.begun = True
+        for what in self._mended:
+            self._scanner.note_repair(what)
         if self._waiting is not None:
             self._scanner.give_call(self._waiting)
+
+    def _mend(self, what: str) -> None:
+        if self.begun:
+            self._scanner.note_repair(what)
+        else:
+            self._mended.append(what)
+
+    def _is_over(self, mark: str) -> Wait[bool]:
+        """Whether the call, where it may be mended, ends here although its brace is missing."""
+        if not self._scanner.repair or not (yield from at_any(self._scanner, self._ends)):
+            return False
+        if mark == ",":
+            self._mend(NO_COMMA)
+        self._mend(MISSING)
+        return True
 
     def _read_members(self, depth: int) -> Wait[None]:
         scanner = self._scanner
@@ -293,20 +279,33 @@ class _Object:
             if (yield from scanner.read_literal("}")):
                 return
             if not (yield from scanner.read_literal(",")):
+                if (yield from self._is_over("")):
+                    return
                 raise _Fault(_BAD, depth)
             yield from self._space(depth)
+            if scanner.repair and (yield from scanner.read_literal("}")):
+                self._mend(NO_COMMA)
+                return
+            if (yield from self._is_over(",")):
+                return
 
     def _read_member(self, key: str, depth: int) -> Wait[None]:
         members = self._members
         come = yield from self._scanner.need(1)
-        if key in members.name and come == '"':
+        if members.name_is_key:
+            if self._name:
+                raise _Fault("the call names two tools", depth)
+            self._name = key
+            yield from self._read_arguments(come, depth)
+        elif key in members.name and come in self._quotes:
             if self._name:
                 raise _Fault("the call names two tools", depth)
             yield from self._read_name(depth)
         elif key in members.arguments:
             yield from self._read_arguments(come, depth)
         elif not self._certain and not self.begun:
-            raise _Fault("", depth)
+            if key != "type" or come != '"' or (yield from self._string(depth)) != "function":
+                raise _Fault("", depth)
         elif key == "function" and come == "{" and not self._name and depth == 1:
             yield from self._read_members(depth + 1)
         elif key in members.call_id and come not in "{[":
@@ -328,13 +327,15 @@ class _Object:
     def _read_arguments(self, come: str, depth: int) -> Wait[None]:
         if self._has_arguments:
             raise _Fault("the call has arguments twice", depth)
-        if come not in ("{", '"', "n"):
+        if come not in ("{", '"', "n") and not (self._scanner.repair and come == "N"):
             raise _Fault("the arguments must be a JSON object", depth)
         if self._name and not self.begun and (self._certain or come == "{"):
             self._begin()
         if not self.begun and not self._certain:
             raise _Fault("", depth)
-        if come == "n":
+        if come == "N" and (yield from self._scanner.read_literal("None")):
+            self._mend("None became null")
+        elif come in "nN":
             yield from self._value(depth, no_json)
         elif not self.begun:
             raw = yield from self._value(depth, as_it_is)
@@ -345,9 +346,9 @@ class _Object:
             yield from self._read_quoted(depth)
         else:
             self._has_arguments = True
-            reader = JsonReader(self._scanner.limits, fields=False)
-            if not (yield from _flow(self._scanner, reader, ())):
-                raise self._fault(reader, depth)
+            flow = yield from _flow(self._scanner, self._ends)
+            if not flow.complete:
+                raise self._fault(flow, depth)
 
     def _read_quoted(self, depth: int) -> Wait[None]:
         """Arguments in a string: what it says is their JSON."""
@@ -370,11 +371,10 @@ class _Object:
 
     def _value(self, depth: int, encode: Callable[[str], str]) -> Wait[str]:
         scanner = self._scanner
+        if scanner.repair and (yield from scanner.need(1)) == "'":
+            return json_text((yield from self._string(depth)))
         if not self.begun:
-            raw = yield from read_raw(scanner)
-            if raw is None:
-                raise _Fault(self._too_long() or _BAD, depth)
-            return raw
+            return (yield from self._held(depth))
         reader = JsonReader(scanner.limits, fields=False)
         pieces: list[str] = []
         while not reader.complete and not reader.broken and (yield from scanner.more()):
@@ -384,25 +384,47 @@ class _Object:
                 pieces.append(scanner.text[start:at])
             scanner.give_run(at, encode)
         if not reader.complete:
-            raise self._fault(reader, depth)
+            raise self._fault(_Flow(reader.complete, reader.depth, reader.in_string), depth)
         return "".join(pieces)
+
+    def _held(self, depth: int) -> Wait[str]:
+        """Reads the value that is next, and holds it: its text."""
+        scanner = self._scanner
+        reader = JsonReader(scanner.limits, fields=False)
+        pieces: list[str] = []
+        while not reader.complete and not reader.broken and not scanner.over_held() and (yield from scanner.more()):
+            # No further than just over the bound, so that every cut ends at the same character.
+            end = scanner.at + scanner.limits.held + 1 - scanner.held_length
+            text = scanner.text if end >= len(scanner.text) else scanner.text[:end]
+            pieces.append(scanner.read_to(reader.skip(text, scanner.at)))
+        if not reader.complete or scanner.over_held():
+            raise _Fault(self._too_long() or _BAD, depth + reader.depth, in_string=reader.in_string)
+        return "".join(pieces).strip()
+
+    @property
+    def _quotes(self) -> tuple[str, ...]:
+        return ('"', "'") if self._scanner.repair else ('"',)
 
     def _string(self, depth: int) -> Wait[str]:
         """Reads a string: a member's name, or the tool's."""
         scanner = self._scanner
-        if (yield from scanner.need(1)) != '"':
+        come = yield from scanner.need(1)
+        if come not in self._quotes:
             raise _Fault(_BAD, depth)
-        raw = yield from self._short(depth) if self.begun else read_raw(scanner)
+        if come == "'":
+            self._mend(NO_SINGLE)
+        reading = read_raw if come == '"' else read_single_quoted
+        raw = yield from self._short(reading, depth) if self.begun else reading(scanner)
         said = None if raw is None else decoded(raw)
         if said is None:
-            raise _Fault(self._too_long() or _BAD, depth)
+            raise _Fault(self._too_long() or _BAD, depth, in_string=raw is None)
         return said
 
-    def _short(self, depth: int) -> Wait[str]:
+    def _short(self, reading: Callable[[Scanner], Wait[str | None]], depth: int) -> Wait[str]:
         """Reads a string of a call that has begun, no longer than a name may be."""
         scanner = self._scanner
         scanner.give_call()
-        raw = yield from read_raw(scanner)
+        raw = yield from reading(scanner)
         if raw is None or len(raw) > 16 * scanner.limits.name:
             raise _Fault(_BAD, depth, in_string=raw is None)
         scanner.give_call()
@@ -419,5 +441,6 @@ class _Object:
     def _too_long(self) -> str:
         return "what stands before the call's name is too long" if self._scanner.over_held() else ""
 
-    def _fault(self, reader: JsonReader, depth: int) -> _Fault:
-        return _Fault(_why(self._scanner, _BAD, reader), depth + reader.depth, in_string=reader.in_string)
+    def _fault(self, flow: _Flow, depth: int) -> _Fault:
+        problem = _why(self._scanner, _BAD, flow.depth)
+        return _Fault(problem, depth + flow.depth, in_string=flow.in_string, single=flow.single)

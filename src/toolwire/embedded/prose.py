@@ -25,8 +25,8 @@ class Thinking(NamedTuple):
     """How a family of models marks its reasoning.
 
     Reasoning is opened at the beginning of an answer, or directly after a call or other reasoning, space aside: what
-    looks like a mark in the middle of a text is text. A closing mark that comes while nothing is open and nothing was
-    said counts as one too, since the prompt may have opened it.
+    looks like a mark in the middle of a text is text. The first closing mark counts as one even where nothing was
+    opened, since the prompt may have done so, unless a call came before it.
     """
 
     marks: tuple[tuple[str, str], ...] = (("<think>", "</think>"),)
@@ -84,12 +84,15 @@ def marked(scanner: Scanner, openers: Mapping[str, Begin], thinking: Thinking | 
     first. Where no opener takes what is there, its first character is text (or reasoning) and reading goes on after it.
     """
     closes = {} if thinking is None else dict(thinking.marks)
-    closing = next(iter(closes.values()), "") if scanner.plain is PieceKind.REASONING else ""
+    closings = tuple(dict.fromkeys(closes.values()))
+    # Where the prompt opened reasoning, with which mark is not known: each of the closing marks may end it.
+    closing = closings if scanner.plain is PieceKind.REASONING else ()
+    seen = bool(closing)
     if not closing:
         scanner.plain = PieceKind.TEXT
     in_reasoning = tuple(openers) if thinking is not None and thinking.ended_by_calls else ()
-    looked_for = {"": _Marks((*openers, *closes, *closes.values()))}
-    looked_for |= {mark: _Marks((mark, *in_reasoning)) for mark in closes.values()}
+    looked_for = {ends: _Marks((*ends, *in_reasoning)) for ends in (closings, *((mark,) for mark in closings))}
+    looked_for[()] = _Marks((*openers, *closes, *closings))
     while True:
         marks = looked_for[closing]
         if not (yield from _find(scanner, marks.starts, marks.may_be)):
@@ -100,15 +103,15 @@ def marked(scanner: Scanner, openers: Mapping[str, Begin], thinking: Thinking | 
             if not (yield from openers[mark]()):
                 scanner.retract()
             elif closing and scanner.calls > calls:
-                closing, scanner.plain = "", PieceKind.TEXT
-        elif mark == closing and closing:
-            closing, scanner.plain, scanner.said = "", PieceKind.TEXT, False
+                closing, scanner.plain = (), PieceKind.TEXT
+        elif mark in closes and not scanner.said:
+            closing, scanner.plain, seen = (closes[mark],), PieceKind.REASONING, True
             scanner.give_mark()
-        elif mark and not scanner.said:
-            if mark in closes:
-                closing, scanner.plain = closes[mark], PieceKind.REASONING
+        elif mark and (mark in closing or not (closing or mark in closes or seen or scanner.calls)):
+            closing, scanner.plain, scanner.said, seen = (), PieceKind.TEXT, False, True
             scanner.give_mark()
         else:
+            seen = seen or mark in closes
             scanner.retract()
 
 

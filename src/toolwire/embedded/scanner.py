@@ -11,7 +11,7 @@ The promise to keep when writing a reader: decide only on what has been read, ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator
+from collections.abc import Callable, Container, Generator, Iterable
 from enum import IntEnum
 from typing import NoReturn, TypeVar
 
@@ -106,7 +106,8 @@ class Scanner:
         self._room = 0
         self._foreign = ""
         """The call that is open, or the last one, is of this tool, which there is not: it is text as a whole."""
-        self._repairs: list[str] = []
+        self._repairs: dict[str, str] = {}
+        """What was mended in the open call: each kind once, with the place where it came first."""
 
     # What has come.
 
@@ -277,7 +278,7 @@ class Scanner:
         """What is held begins a call of this tool: from here on `give_call`, until `end_call` or `break_call`.
 
         `name` is empty for a call that is broken before its name. A call of a tool that there is not (`known=False`) is
-        read like any other and is text as a whole; if it ends well, `unknown` names it.
+        read like any other and is text as a whole; if it ends well, `unknown` names it. Reasoning that is open ends.
         """
         self._foreign = "" if known else name
         if self._foreign:
@@ -286,6 +287,7 @@ class Scanner:
         if self.calls >= self.limits.calls:
             raise LimitExceeded("the number of calls in one answer", self.limits.calls)
         self.calls += 1
+        self.plain = PieceKind.TEXT
         self._room = self.limits.arguments
         lead, text = self._lead, self._take()
         if lead:
@@ -376,7 +378,7 @@ class Scanner:
             self.give_text()
             return
         self._use_room()
-        repairs, self._repairs = tuple(self._repairs), []
+        repairs, self._repairs = tuple(self._repairs.values()), {}
         self.pieces.append(
             Piece(PieceKind.CALL, self._take(), arguments=arguments, done=True, call_id=call_id, repairs=repairs)
         )
@@ -393,7 +395,7 @@ class Scanner:
     def note_repair(self, what: str) -> None:
         """Something in the open call was mended, here."""
         if not self._foreign and len(self._repairs) < _REPAIRS:
-            self._repairs.append(self.fault(what))
+            self._repairs.setdefault(what, self.fault(what))
 
     def fault(self, problem: str, place: int | None = None) -> str:
         """For `break_call`: these words and the place that they speak of; without one, how far was read."""
@@ -418,3 +420,22 @@ class Scanner:
         """What is held is no call: its first character is text, and the rest is read again."""
         self.unread()
         self.pass_to(self.at + 1)
+
+
+def at_mark(scanner: Scanner, mark: str) -> Wait[bool]:
+    """Whether this mark is next, without reading it: said as soon as it is certain."""
+    while True:
+        come = scanner.text[scanner.at : scanner.at + len(mark)]
+        if come == mark:
+            return True
+        if len(come) == len(mark) or scanner.ended or not mark.startswith(come):
+            return False
+        yield
+
+
+def at_any(scanner: Scanner, marks: Iterable[str]) -> Wait[bool]:
+    """Whether one of these marks is next, without reading it."""
+    for mark in marks:
+        if (yield from at_mark(scanner, mark)):
+            return True
+    return False

@@ -4,8 +4,12 @@
     {"name": "search", "arguments": {"query": "x"}}
     </tool_call>
 
-LongCat and ERNIE 4.5 do the same in tags of their own. A call that stands in a code fence without its tags, the name of
-a known tool first and then its arguments, is a call too: small models often write it so.
+Several objects in one pair of tags are several calls. A call that stands in a code fence without its tags, the name of
+a known tool first and then its arguments, is a call too: small models often write it so. In reasoning a fence is only a
+draft.
+
+`longcat` does the same in tags of its own, and its later models write a name and pairs of tags in them. `ernie45` puts
+its words between `<response>` tags.
 """
 
 from __future__ import annotations
@@ -15,41 +19,65 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
+from ..argument_pairs import PairTags, read_pairs
 from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
-from ..json_calls import Outcome, read_call
+from ..json_calls import NAMED, Members, Outcome, read_call
 from ..json_source import json_text
-from ..prose import THINK, Begin, marked
-from ..scanner import Scanner, Wait
+from ..prose import THINK, Begin, Thinking, marked
+from ..scanner import PieceKind, Scanner, Wait
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 FENCE = "```"
+RESPONSE, RESPONSE_END = "<response>", "</response>"
+RESPONSES = ("<tool_response>", "</tool_response>")
+CHATML_MARKS = ("<|im_start|>", "<|im_end|>")
 
 
 def tags(scanner: Scanner, tools: ToolRegistry | None, opening: str, closing: str) -> dict[str, Begin]:
     """What begins calls that stand between these tags, and in a fence without them."""
 
     def begin() -> Wait[bool]:
-        yield from scanner.read_space()
-        if (yield from scanner.need(1)) != "{":
-            return False
-        scanner.set_lead()
-        yield from read_call(scanner, tools, ends=(closing, opening))
-        yield from read_end(scanner, closing)
-        return True
+        return (yield from read_objects(scanner, tools, closing, (closing, opening)))
 
     def begin_fenced() -> Wait[bool]:
+        if scanner.plain is PieceKind.REASONING:
+            return False
         yield from scanner.read_literal("json")
-        yield from scanner.read_space()
-        if (yield from scanner.need(1)) != "{":
-            return False
-        scanner.set_lead()
-        if (yield from read_call(scanner, tools, certain=False)) is Outcome.NOTHING:
-            return False
-        yield from read_end(scanner, FENCE)
-        return True
+        return (yield from read_objects(scanner, tools, FENCE, (FENCE,), certain=False))
 
     return {opening: begin, FENCE: begin_fenced}
+
+
+def read_objects(
+    scanner: Scanner,
+    tools: ToolRegistry | None,
+    closing: str,
+    ends: Sequence[str],
+    members: Members = NAMED,
+    *,
+    certain: bool = True,
+) -> Wait[bool]:
+    """Reads the calls that stand here, each an object, and the mark after them, which need not come.
+
+    What was read so far, an opening mark, is markup. False if no call is here. `certain` is that of `read_call`.
+    """
+    found = False
+    while True:
+        yield from scanner.read_space()
+        if found and (yield from scanner.read_literal(closing)):
+            scanner.give_markup()
+            return True
+        if (yield from scanner.need(1)) != "{":
+            if found:
+                scanner.give_text()
+            return found
+        scanner.set_lead()
+        if (yield from read_call(scanner, tools, members, ends=ends, certain=certain)) is Outcome.NOTHING:
+            if found:
+                scanner.retract()
+            return found
+        found = True
 
 
 def read_end(scanner: Scanner, mark: str) -> Wait[None]:
@@ -61,6 +89,31 @@ def read_end(scanner: Scanner, mark: str) -> Wait[None]:
         scanner.give_text()
 
 
+def response_tags(scanner: Scanner) -> dict[str, Begin]:
+    """The tags around the words of an answer: the first before anything was said, the second after it."""
+    is_open = False
+
+    def begin() -> Wait[bool]:
+        nonlocal is_open
+        if scanner.said or scanner.plain is PieceKind.REASONING:
+            return False
+        is_open = True
+        yield from scanner.read_literal("\n")
+        scanner.give_mark()
+        return True
+
+    def end() -> Wait[bool]:
+        nonlocal is_open
+        yield from ()
+        if not is_open:
+            return False
+        is_open = False
+        scanner.give_mark()
+        return True
+
+    return {RESPONSE: begin, RESPONSE_END: end}
+
+
 def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer."""
     return marked(scanner, tags(scanner, tools, OPEN, CLOSE), THINK)
@@ -68,14 +121,17 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
 
 def write_calls(calls: Sequence[CallToWrite]) -> str:
     """Each between its tags."""
-    return "\n".join(
-        f"{OPEN}\n{json_text({'name': call.name, 'arguments': call.arguments})}\n{CLOSE}" for call in calls
-    )
+    return "\n".join(f"{OPEN}\n{write_object(call)}\n{CLOSE}" for call in calls)
+
+
+def write_object(call: CallToWrite, arguments: str = "arguments") -> str:
+    """A call as an object; `arguments` is what the family calls them."""
+    return json_text({"name": call.name, arguments: call.arguments})
 
 
 def write_result(_: ToolResultPart, content: str) -> str:
     """A result between tags."""
-    return f"<tool_response>\n{content}\n</tool_response>"
+    return f"{RESPONSES[0]}\n{content}\n{RESPONSES[1]}"
 
 
 def tell_tools(tools: Sequence[ToolDefinition]) -> str:
@@ -100,8 +156,11 @@ CHATML = Chat(
     answer="<|im_start|>assistant\n",
     tools=tell_tools,
     default_system="You are a helpful assistant.",
+    reasoning="<think>\n",
     no_reasoning="<think>\n\n</think>\n\n",
     stop=("<|im_end|>", "<|endoftext|>"),
+    before_calls="\n",
+    thought=("<think>\n", "\n</think>\n\n"),
 )
 
 HERMES: Format = family(
@@ -111,7 +170,116 @@ HERMES: Format = family(
     read=read,
     write_calls=write_calls,
     write_result=write_result,
-    marks=(OPEN, CLOSE, "<tool_response>", "</tool_response>", "<|im_start|>", "<|im_end|>", "<|endoftext|>"),
+    marks=(OPEN, CLOSE, *RESPONSES, *CHATML_MARKS, "<|endoftext|>", "<think>", "</think>"),
     thinking=THINK,
     chat=CHATML,
+)
+
+
+# LongCat
+
+LONGCAT_OPEN, LONGCAT_CLOSE = "<longcat_tool_call>", "</longcat_tool_call>"
+LONGCAT_PAIRS = PairTags(
+    LONGCAT_OPEN,
+    LONGCAT_CLOSE,
+    "<longcat_arg_key>",
+    "</longcat_arg_key>",
+    "<longcat_arg_value>",
+    "</longcat_arg_value>",
+)
+LONGCAT_THINK = Thinking((("<longcat_think>", "</longcat_think>"), *THINK.marks))
+
+
+def read_longcat(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
+    """Reads an answer of LongCat."""
+    openers = tags(scanner, tools, LONGCAT_OPEN, LONGCAT_CLOSE)
+    begin_object = openers[LONGCAT_OPEN]
+
+    def begin() -> Wait[bool]:
+        return (yield from begin_object()) or (yield from read_pairs(scanner, tools, LONGCAT_PAIRS))
+
+    return marked(scanner, openers | {LONGCAT_OPEN: begin}, LONGCAT_THINK)
+
+
+def write_longcat(calls: Sequence[CallToWrite]) -> str:
+    """Each between its tags, one directly after the other."""
+    return "".join(f"{LONGCAT_OPEN}\n{write_object(call)}\n{LONGCAT_CLOSE}" for call in calls)
+
+
+LONGCAT: Format = family(
+    "longcat",
+    "JSON in <longcat_tool_call> tags",
+    models=("LongCat-Flash",),
+    read=read_longcat,
+    write_calls=write_longcat,
+    write_result=write_result,
+    marks=(
+        *LONGCAT_PAIRS.all,
+        *RESPONSES,
+        "<longcat_think>",
+        "</longcat_think>",
+        "<longcat_s>",
+        "</longcat_s>",
+    ),
+    thinking=LONGCAT_THINK,
+)
+
+
+# ERNIE 4.5
+
+
+def read_ernie(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
+    """Reads an answer of ERNIE."""
+    return marked(scanner, tags(scanner, tools, OPEN, CLOSE) | response_tags(scanner), THINK)
+
+
+def write_ernie(calls: Sequence[CallToWrite]) -> str:
+    """Each between its tags, with an empty line between two."""
+    return "\n\n".join(f"{OPEN}\n{write_object(call)}\n{CLOSE}\n" for call in calls)
+
+
+def write_ernie_result(_: ToolResultPart, content: str) -> str:
+    """A result between tags."""
+    return f"<tool_output>\n{content}\n</tool_output>\n"
+
+
+def tell_ernie(tools: Sequence[ToolDefinition]) -> str:
+    """The tools as a list, in a turn of their own."""
+    told = ", ".join(map(declare, tools))
+    return f"<|im_start|>system\n<tool_list>\n[{told}]\n</tool_list><|im_end|>\n\n"
+
+
+ERNIE45: Format = family(
+    "ernie45",
+    "JSON in <tool_call> tags, words in <response> tags",
+    models=("ERNIE 4.5",),
+    read=read_ernie,
+    write_calls=write_ernie,
+    write_result=write_ernie_result,
+    marks=(
+        OPEN,
+        CLOSE,
+        RESPONSE,
+        RESPONSE_END,
+        "<tool_output>",
+        "</tool_output>",
+        *CHATML_MARKS,
+        "<think>",
+        "</think>",
+    ),
+    thinking=THINK,
+    chat=Chat(
+        begin="<|im_start|>system\n<global_setting>\nthink_mode=True\n</global_setting><|im_end|>\n\n",
+        system=("<|im_start|>system\n<system_setting>\n", "\n</system_setting><|im_end|>\n\n"),
+        user=("<|im_start|>user\n", "<|im_end|>\n\n"),
+        assistant=("<|im_start|>assistant\n", "<|im_end|>\n\n"),
+        results=("<|im_start|>tool\n", "<|im_end|>\n\n"),
+        answer="<|im_start|>assistant\n<think>\n",
+        tools=tell_ernie,
+        tools_at="before_system",
+        stop=("<|im_end|>", "</s>"),
+        words=("<response>\n", "\n</response>\n"),
+        before_calls="\n\n",
+        thought=("<think>\n", "\n</think>\n\n\n"),
+    ),
 )

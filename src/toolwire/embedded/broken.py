@@ -1,0 +1,89 @@
+"""The rest of a call that is broken: where it ends, by brackets and quotes, so that its neighbours can be read.
+
+What stands in quotes begins and ends nothing. That matters more than a neighbour: a text that a model quotes in a call
+must never become a call because the one around it is malformed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .scanner import SPACE, Scanner, Wait, at_any
+
+
+def pass_broken(
+    scanner: Scanner, depth: int, in_string: bool, ends: Sequence[str], *, single: bool = False
+) -> Wait[None]:
+    """Reads the rest of a broken call: to the bracket that closes the last of `depth` containers, or to one of `ends`
+    outside of quotes, which stays unread. `single` says that a string in single quotes may be open, since something
+    other than a comma or a bracket follows what looked like its end.
+    """
+    quoting = _Quoting("'" if single else '"' if in_string else "")
+    starts = frozenset(end[0] for end in ends)
+    while (depth or ends) and (yield from scanner.more()):
+        text, at = scanner.text, scanner.at
+        length = len(text)
+        while at < length:
+            mark = text[at]
+            if mark in starts and not quoting.holds(mark):
+                if at > scanner.at:
+                    break
+                if (yield from at_any(scanner, ends)):
+                    return
+                text, at = scanner.text, scanner.at
+                length = len(text)
+            if not quoting.passes(mark) and mark in "{[]}":
+                depth += 1 if mark in "{[" else -1
+                if mark in "]}" and depth <= 0:
+                    scanner.give_run(at + 1)
+                    return
+            at += 1
+        if at > scanner.at:
+            scanner.give_run(at)
+
+
+class _Quoting:
+    """Which characters of a broken call stand in quotes.
+
+    Single quotes count where a value may begin, since a call as Python writes it is broken at the first of them. They
+    end where something follows that can stand after a value, so that an apostrophe does not.
+    """
+
+    def __init__(self, quote: str) -> None:
+        self._quote = quote
+        self._escaped = False
+        self._may_end = False
+        self._last = ","
+        """The last character that is no space; what is wrong may be a quote itself."""
+
+    def holds(self, mark: str) -> bool:
+        """Whether this character, if it is next, stands in quotes."""
+        return self._quote != "" and not (self._may_end and mark in ",:]}")
+
+    def passes(self, mark: str) -> bool:
+        """Takes the next character: whether it stands in quotes, or is one."""
+        if self._quote:
+            if self.holds(mark):
+                self._pass_quoted(mark)
+                return True
+            self._quote = ""
+            self._may_end = False
+        is_quote = mark == '"' or (mark == "'" and self._last in ",:{[")
+        if is_quote:
+            self._quote = mark
+        if mark not in SPACE:
+            self._last = mark
+        return is_quote
+
+    def _pass_quoted(self, mark: str) -> None:
+        if self._may_end and mark in SPACE:
+            return
+        self._may_end = False
+        if self._escaped:
+            self._escaped = False
+        elif mark == "\\":
+            self._escaped = True
+        elif mark == self._quote == '"':
+            self._quote, self._last = "", mark
+        elif mark == self._quote:
+            self._may_end = True
