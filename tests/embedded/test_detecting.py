@@ -23,7 +23,7 @@ ALIKE = {
     "granite4": "hermes",
     "hunyuan-a13b": "jamba",
     "apriel": "jamba",
-    "poolside-v1": "glm45",
+    "poolside-v1": "glm47",
     "cohere4": "cohere3",
     "deepseek-v4": "deepseek-v32",
 }
@@ -40,12 +40,14 @@ def test_marks_and_formats_are_known() -> None:
 def test_a_marked_syntax_is_found(name: str, case: dict[str, Any]) -> None:
     text: str = case["input"]
     if name in ("llama3-json", "pythonic") and not text.startswith("<|python"):
-        assert read_text("auto", [text]).calls == []
+        unmarked = text.partition("<|python")[0]
+        assert read_text("auto", [unmarked]).outcome == [["text", unmarked]]
         return
     expected = read_text(name, [text])
     found = check_cuts("auto", text, every=1 + len(text) // 60)
     assert json.dumps(found.calls) == json.dumps(expected.calls)
-    assert found.outcome == expected.outcome
+    if name != "muse-glimmer":  # whose first header has no mark that is its own
+        assert found.outcome == expected.outcome
     check_truncated("auto", text, every=1 + len(text) // 60)
     written = {part.written.format for part in found.stream.message.tool_calls if part.written is not None}
     assert written <= {name, ALIKE.get(name, name)}

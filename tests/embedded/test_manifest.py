@@ -114,8 +114,24 @@ def exact(arguments: dict[str, Any]) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
+FIRST = ("llama3-json",)
+"""Their calls stand at the beginning of an answer, or after a mark that examples do without."""
+RAW = (
+    *("qwen3-coder", "seed-oss", "glm45", "glm47", "poolside-v1", "hy-v3", "minimax-m2", "minimax-m3", "step3"),
+    *("muse-glimmer", "dots", "minicpm5", "k2-horizon"),
+)
+"""Families that write values as raw text and say nothing of their type."""
+NOT_RAW = ("enum_of_all", "null_text", "odd.names-of_arguments")
+"""What raw text cannot say: 7 and null where their text is allowed as a string, and names that hold the tags' marks."""
+
+
+def can_say(format_: str, each: ToolDefinition) -> bool:
+    return format_ not in RAW or each.name not in NOT_RAW
+
+
 def check_read_back(text: str, format_: str, tools: ToolRegistry, name: str, arguments: dict[str, Any]) -> None:
-    for pieces in ([text], list(text), ["Well:\n", text, "\nDone."]):
+    before = [] if format_ in FIRST else ["Well:\n"]
+    for pieces in ([text], list(text), [*before, text, "\nDone."]):
         stream = TextStream(format_, tools)
         events = [event for piece in pieces for event in stream.feed(piece)] + stream.close()
         assert "".join(event.delta for event in events) == "".join(pieces)
@@ -125,8 +141,23 @@ def check_read_back(text: str, format_: str, tools: ToolRegistry, name: str, arg
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize(("tools", "each"), EVERY, ids=[f"{each.name}-{len(tools)}" for tools, each in EVERY])
-def test_every_example_is_read_back(format_: str, tools: ToolRegistry, each: ToolDefinition) -> None:
+def test_every_example_is_read_back(format_: str) -> None:
+    for tools, each in EVERY:
+        if can_say(format_, each):
+            check_examples(format_, tools, each)
+
+
+@pytest.mark.parametrize("format_", RAW)
+def test_what_raw_text_cannot_say_never_becomes_another_type(format_: str) -> None:
+    """Where a string is allowed, text is that string: the rule that holds for every format."""
+    (each,) = (each for _, each in EVERY if each.name == "null_text")
+    stream = TextStream(format_, ToolRegistry([each]))
+    stream.feed(text_format(format_).write_call(each.name, {"value": None}, each))
+    stream.close()
+    assert [type(call.arguments["value"]) for call in stream.invocations] == [str]
+
+
+def check_examples(format_: str, tools: ToolRegistry, each: ToolDefinition) -> None:
     shown = examples(manifest([each], format_))
     short, full = (example_arguments(each, optional=optional) for optional in (False, True))
     for text, arguments in zip(shown, [short, full], strict=False):

@@ -62,6 +62,8 @@ ALONE: dict[str, str] = {
     "]<]minimax[>[": "minimax-m3",
     "<mm:think>": "minimax-m3",
     "<｜tool_calls_begin｜>": "step3",
+    "<tool_calls:": "hy-v3",
+    "<tool_call:": "hy-v3",
     "<|open|>": "kimi-k3",
     "<atem:function_calls>": "muse-glimmer",
     "<dots_function_call>": "dots",

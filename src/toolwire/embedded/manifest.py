@@ -61,12 +61,12 @@ def _about(tool: ToolDefinition, format: Format) -> str:
         "## Tool Usage Examples and Guidelines:",
         "",
         "### Example 1: Basic Call (Required Arguments)",
-        format.write_call(tool.name, short, tool),
+        format.write_call(tool.name, short, tool).rstrip("\n"),
     ]
     if full != short:
         lines += [
             "",
             "### Example 2: Advanced Call (With Optional & Nested Arguments)",
-            format.write_call(tool.name, full, tool),
+            format.write_call(tool.name, full, tool).rstrip("\n"),
         ]
     return "\n".join(lines)
