@@ -78,8 +78,8 @@ fuzz: $(VENV)/.test ## Mutated streams and texts through the readers: RUNS=10000
 	@echo "Fuzzing (about fifteen minutes; less with RUNS=… or MINUTES=…) …"
 	$(BIN)/python -m bench.fuzz $(if $(MINUTES),--minutes $(MINUTES),--runs $(RUNS))
 
-figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability.md (about thirty minutes)
-	@echo "Obtaining the figures (about thirty minutes) …"
+figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability*.md (about an hour)
+	@echo "Obtaining the figures (about an hour) …"
 	$(BIN)/python -m pytest -n $(JOBS) -m figures -q
 	$(BIN)/python -m bench.figures
 

@@ -1,8 +1,8 @@
 """The figures behind the claims: each is obtained by this run, and a missed target is said and exits 1.
 
-    python -m bench.figures [--quick] [--wire W] [--mutations N]
+    python -m bench.figures [--quick] [--part P] [--wire W] [--mutations N]
 
-The table goes to docs/reliability.md, unless `--quick` or `--wire` asked for a smaller run.
+The tables go to docs/reliability.md, -text and -families, unless `--quick` or `--wire` asked for a smaller run.
 """
 
 from __future__ import annotations
@@ -205,22 +205,13 @@ def sdk(subjects: Sequence[Subject]) -> Iterator[Figure]:
         yield Figure(subject.name, found.words("sdk_faults.json") + rest, found.holds)
 
 
-def all_proofs(names: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
-    """Every row of the table for these wire and text formats, in order."""
-    subjects = [SUBJECTS[name] for name in names if name in SUBJECTS]
-    formats = [name for name in names if name not in SUBJECTS]
-    taught = [name for name in formats if name in TAUGHT]
-    families = [name for name in formats if name not in TAUGHT]
-    if subjects:
-        yield from wire_proofs(subjects, [*(subject.name for subject in subjects), *taught], extent)
-    elif taught:
-        yield mutation_proof(taught, extent)
-    if formats:
-        yield from proofs_of_text(formats, extent)
-    if taught:
-        yield from proofs_of_taught(taught, extent)
-    if families:
-        yield from proofs_of_families(families, extent)
+class Part(msgspec.Struct):
+    """A part of the figures: the formats that it is about, its table's place and heading."""
+
+    names: Sequence[str]
+    document: str
+    heading: str
+    proofs: Callable[[Sequence[str], proofs.Extent], Iterator[Proof]]
 
 
 def mutation_proof(names: Sequence[str], extent: proofs.Extent) -> Proof:
@@ -234,22 +225,20 @@ def mutation_proof(names: Sequence[str], extent: proofs.Extent) -> Proof:
     )
 
 
-def proofs_of_text(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
-    """Calls that stand in text."""
-    yield Proof(
+def cut_proof(formats: Sequence[str], extent: proofs.Extent) -> Proof:
+    """B1, for all text formats alike."""
+    return Proof(
         "B1 the same text gives the same events wherever it is cut",
         "every text of tests/data/text: character by character, every cut in two, in three up to "
         f"{extent.cut_in_three // 3} characters, {extent.random_cuts} random cuts, and every prefix: all content "
         "joined is the text that was fed, and no prefix runs what the whole does not",
         lambda: text_cuts(formats, extent),
     )
-    yield Proof(
-        "B2 only the answer's own text is read",
-        "tests/embedded/test_injections.py: every format's own marks in results, errors, user text, reasoning, "
-        "refusals, file contents, arguments and tool names. Target: 500 strings, 0 invocations",
-        injections,
-    )
-    yield Proof(
+
+
+def look_alike_proof(formats: Sequence[str]) -> Proof:
+    """B4, for all text formats alike."""
+    return Proof(
         "B4 look-alikes",
         "other brackets, other letters, characters nobody sees, in the marks and in the tools' names; alone, in a "
         "sentence and in a code fence. Target: 200, 0 taken for a call",
@@ -260,6 +249,15 @@ def proofs_of_text(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Pr
 def proofs_of_taught(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
     """Calls in the formats that Toolwire teaches."""
     readers = [format_ for format_ in formats if format_ in text_proofs.READERS]
+    yield mutation_proof(formats, extent)
+    yield cut_proof(formats, extent)
+    yield Proof(
+        "B2 only the answer's own text is read",
+        "tests/embedded/test_injections.py: every format's own marks in results, errors, user text, reasoning, "
+        "refusals, file contents, arguments and tool names. Target: 500 strings, 0 invocations",
+        injections,
+    )
+    yield look_alike_proof(formats)
     yield Proof(
         "B5 hostile text",
         "openers without end, unclosed quotes, near-markers, brackets, fences, blanks, in reads of 16 KiB; half of it "
@@ -276,6 +274,10 @@ def proofs_of_taught(formats: Sequence[str], extent: proofs.Extent) -> Iterator[
 
 def proofs_of_families(formats: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
     """Calls as models were trained to write them."""
+    # There are ten times as many of them as of the formats that are taught.
+    fewer = {"random_cuts": -(-extent.random_cuts // 10), "cut_in_three": extent.cut_in_three // 2}
+    yield cut_proof(formats, msgspec.structs.replace(extent, **fewer))
+    yield look_alike_proof(formats)
     yield Proof(
         "C1 what a family's models write is read back",
         "tests/embedded/family_writers.py writes answers from the formats' tables and the models' chat templates, not "
@@ -285,14 +287,14 @@ def proofs_of_families(formats: Sequence[str], extent: proofs.Extent) -> Iterato
     )
     yield Proof(
         "C2 mutated answers of the families",
-        "as A2, for a tenth as many of each family; some in reasoning, some with repair",
-        lambda: mutations(formats, -(-extent.mutations // 10)),
+        "as A2, a fiftieth as many of each family; some in reasoning, some with repair",
+        lambda: mutations(formats, -(-extent.mutations // 50)),
     )
     yield Proof(
         "C3 soups",
         "calls and halves of calls, marks of all families and ordinary text in any order, at random cuts, broken off, "
         "with tight bounds. Target: 0 broken promises",
-        lambda: soups(formats, extent.round_trips // 4),
+        lambda: soups(formats, extent.round_trips // 10),
     )
     yield Proof(
         "C4 hostile text",
@@ -302,8 +304,9 @@ def proofs_of_families(formats: Sequence[str], extent: proofs.Extent) -> Iterato
     )
 
 
-def wire_proofs(subjects: Sequence[Subject], names: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
+def wire_proofs(names: Sequence[str], extent: proofs.Extent) -> Iterator[Proof]:
     """Answers as the providers send them."""
+    subjects = [SUBJECTS[name] for name in names]
     yield Proof(
         "A1 the same bytes give the same events wherever they are cut",
         "every recorded stream and one made for each known oddity: byte by byte, every cut in two up to "
@@ -364,10 +367,23 @@ def wire_proofs(subjects: Sequence[Subject], names: Sequence[str], extent: proof
         )
 
 
+PARTS = {
+    "wires": Part(list(SUBJECTS), "reliability.md", "Reliability", wire_proofs),
+    "text": Part(TAUGHT, "reliability-text.md", "Reliability: calls in text", proofs_of_taught),
+    "families": Part(
+        [name for name in READABLE if name not in SUBJECTS and name not in TAUGHT],
+        "reliability-families.md",
+        "Reliability: the syntaxes of model families",
+        proofs_of_families,
+    ),
+}
+
+
 def main() -> int:
     """Obtain all figures, print and write them; 1 when one misses its target."""
     reader = argparse.ArgumentParser(prog="python -m bench.figures", description="The figures behind the claims.")
     reader.add_argument("--quick", action="store_true", help="a few minutes; nothing is written")
+    reader.add_argument("--part", choices=PARTS, help="one part alone, with its document")
     reader.add_argument("--wire", choices=READABLE, help="one wire or text format alone; nothing is written")
     reader.add_argument("--mutations", type=int, help="bodies or texts of each format for A2 (default 100,000)")
     reader.add_argument("--only", help="only rows whose title begins so; nothing is written")
@@ -375,39 +391,49 @@ def main() -> int:
     quick = given.quick or not CORPUS.is_dir()
     if quick and not given.quick:
         print("The recordings are not here: a quick run over the streams made for the purpose, and nothing is written.")
-    names = [given.wire] if given.wire else READABLE
-    rows: list[list[str]] = []
-    missed = False
     extent = proofs.QUICK if quick else proofs.FULL
     if given.mutations is not None:
         extent = msgspec.structs.replace(extent, mutations=given.mutations)
-    for proof in all_proofs(names, extent):
-        if not proof.title.startswith(given.only or ""):
+    missed = False
+    for name, part in PARTS.items():
+        names = [each for each in part.names if given.wire in (None, each)]
+        if given.part not in (None, name) or not names:
+            continue
+        rows, holds = obtain(part.proofs(names, extent), given.only or "")
+        whole = not (quick or given.wire or given.only)
+        found = [] if not whole or name != "wires" else apis.every_api()
+        missed |= not holds or not all(api.holds for api in found)
+        parts = [
+            f"# {part.heading}",
+            "Written by `make figures` (`python -m bench.figures`): every figure is the result of that run, which "
+            f"fails when one misses its target. On {machine()}.",
+            table(["row", "format", "figure", "target", "how it was obtained"], rows),
+        ]
+        if found:
+            parts += ["## Every API of the recordings", API_WORDS, apis.api_table(found)]
+            parts.append(f"Of other formats, not read: {apis.unread_shapes()}.")
+        if whole:
+            write_document(part.document, parts)
+        else:
+            print("\n\n".join(parts))
+    return 1 if missed else 0
+
+
+def obtain(proofs_of_part: Iterator[Proof], beginning: str) -> tuple[list[list[str]], bool]:
+    """The rows of the proofs whose title begins so, and whether all of them meet their targets."""
+    rows: list[list[str]] = []
+    holds = True
+    for proof in proofs_of_part:
+        if not proof.title.startswith(beginning):
             continue
         started = monotonic()
         for number, one in enumerate(proof.run()):
             title, how = ("", "") if number else (proof.title, proof.how)
             rows.append([title, one.wire, one.figure, "met" if one.holds else "**MISSED**", how])
-            missed |= not one.holds
+            holds &= one.holds
             state = "" if one.holds else "MISSED "
             print(f"[{monotonic() - started:5.0f} s] {state}{proof.title}, {one.wire}: {one.figure}", flush=True)
-    parts = [
-        "# Reliability",
-        "Written by `make figures` (`python -m bench.figures`): every figure is the result of that run, which fails "
-        f"when one misses its target. On {machine()}.",
-        table(["row", "format", "figure", "target", "how it was obtained"], rows),
-    ]
-    if CORPUS.is_dir() and not given.wire and not given.only:
-        found = apis.every_api()
-        missed |= not all(api.holds for api in found)
-        parts += ["## Every API of the recordings", API_WORDS, apis.api_table(found)]
-        parts.append(f"Of other formats, not read: {apis.unread_shapes()}.")
-        print(parts[-2], flush=True)
-    if quick or given.wire or given.only:
-        print("\n\n".join(parts))
-    else:
-        write_document("reliability.md", parts)
-    return 1 if missed else 0
+    return rows, holds
 
 
 if __name__ == "__main__":
