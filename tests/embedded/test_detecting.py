@@ -10,7 +10,8 @@ import pytest
 from embedded.test_text_data import LINES
 from embedded.text_feeding import check_cuts, check_truncated, read_text
 from embedded.text_tools import TOOLS
-from toolwire import EventType, SegmentType, TextStream
+from toolwire import EventType, SegmentType, Stream, TextStream
+from toolwire.embedded.choosing import as_parser
 from toolwire.embedded.detecting import ALONE, FOLLOWED
 from toolwire.embedded.manifest import manifest
 from toolwire.embedded.registry import format_names, text_format
@@ -127,3 +128,22 @@ def test_what_shows_is_told_with_the_call() -> None:
         "hermes",
         '<tool_call>{"name":"ping","arguments":{}}</tool_call>',
     )
+
+
+def test_a_call_that_leaked_into_the_text_is_found_beside_native_ones() -> None:
+    """A server that should have read `<tool_call>` and did not: the name of the model, or the mark, says how to."""
+    leaked = 'So.\n<tool_call>\n{"name": "search", "arguments": {"query": "x"}}\n</tool_call>'
+    native = {"index": 0, "id": "call_1", "function": {"name": "ping", "arguments": "{}"}}
+    choices: list[dict[str, Any]] = [{"delta": {"content": leaked[at : at + 5]}} for at in range(0, len(leaked), 5)]
+    choices += [{"delta": {"tool_calls": [native]}}, {"delta": {}, "finish_reason": "tool_calls"}]
+    body = "".join(f"data: {json.dumps({'choices': [{'index': 0, **choice}]})}\n\n" for choice in choices)
+    for model in ("", "Qwen/Qwen2.5-7B-Instruct"):
+        parser = as_parser("api_tool_call+auto", model=model)
+        stream = Stream("openai-chat", tools=TOOLS, stream_parser=parser)
+        stream.feed(f"{body}data: [DONE]\n\n".encode())
+        stream.close()
+        assert [(call.tool_name, call.arguments) for call in stream.invocations] == [
+            ("search", {"query": "x"}),
+            ("ping", {}),
+        ]
+        assert stream.message.text == "So.\n"
