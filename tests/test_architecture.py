@@ -102,6 +102,12 @@ def test_arrows_go_one_way(name: str, path: Path) -> None:
         assert not used & {"agent", "cli"}
 
 
+def test_what_syntaxes_share_knows_none_of_them() -> None:
+    for name, path in EVERY:
+        if name.startswith("embedded.") and not name.startswith("embedded.formats"):
+            assert not [module for module in imports(name, path) if "embedded.formats" in module], name
+
+
 def test_a_broken_arrow_would_be_seen(tmp_path: Path) -> None:
     path = tmp_path / "sse.py"
     path.write_text("def f():\n    import asyncio\n    from ..agent import loop\n    from .. import transport\n")

@@ -288,10 +288,21 @@ def test_every_way_to_read_a_recording(tools: str, parser: str, names: list[str]
     assert [call["name"] for call in summary["calls"] if call["complete"]] == names
 
 
-@pytest.mark.parametrize("parser", ["native", "telegraph", "api_tool_call+", "xml+json"])
-def test_a_stream_parser_that_is_none(parser: str) -> None:
+@pytest.mark.parametrize(
+    ("parser", "hint"),
+    [
+        ("native", "  Known: xml, json, "),
+        ("telegraph", "hermes (toolwire formats lists them)"),
+        ("api_tool_call+", "Besides formats: auto, api_tool_call, "),
+        ("xml+json", "api_tool_call+FORMAT for both"),
+        ("hermez", "Did you mean hermes? Known: xml, "),
+        ("api_tool_call+hermez", "Did you mean api_tool_call+hermes?"),
+        ("qwen2.5-7b", "Did you mean qwen25"),
+    ],
+)
+def test_a_stream_parser_that_is_none(parser: str, hint: str) -> None:
     ran = toolwire_command("decode", "--stream-parser", parser, stdin=LEAKED)
-    assert_sentence(ran, 2, f"no stream parser '{parser}'", "api_tool_call, xml, json")
+    assert_sentence(ran, 2, f"no stream parser '{parser}'", hint)
     assert ran.out == ""
 
 
@@ -320,3 +331,6 @@ def test_repairs_are_asked_for_and_told(tools: str) -> None:
     ran = toolwire_command("parse", "--tools", tools, "--format", "hermes", "--repair", stdin=malformed.encode())
     (end,) = [line for line in ran.lines if line["type"] == "end" and "arguments" in line.get("metadata", {})]
     assert "comma" in end["metadata"]["repairs"][0]
+    (call,) = summary_of(malformed, "--tools", tools, "--format", "hermes", "--repair")["calls"]
+    assert call["repairs"] == end["metadata"]["repairs"]
+    assert "repairs" not in summary_of(TRAINED, "--tools", tools, "--format", "hermes", "--repair")["calls"][0]

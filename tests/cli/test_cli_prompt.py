@@ -56,7 +56,7 @@ def test_a_terminal_obeys_nothing_in_it(files: tuple[str, str]) -> None:
 
 WRONG = [
     (["--format", "hermez"], "no text format 'hermez'", "hermes"),
-    (["--format", "xml"], "format xml no layout", "chat endpoint"),
+    (["--format", "xml"], "no layout of prompts is known for the text format xml", "chat endpoint"),
     ([], "a prompt needs a format", "toolwire formats"),
     (["--model", "mystery"], "'mystery' says none", "toolwire formats"),
     (["--format", "hermes", "--tools", "nope.json"], "nope.json", "Check"),

@@ -144,8 +144,10 @@ def test_where_the_tools_are_told() -> None:
     words = [system("S."), user("1"), Message("assistant", "A"), user("2")]
     assert shown(words, [SEARCH]) == "<s>S.[search]</s><u>1</u><a>A</a><u>2</u><a>"
     assert shown(words, [SEARCH], tools_at="before_system") == "[search]<s>S.</s><u>1</u><a>A</a><u>2</u><a>"
+    assert shown(words, [SEARCH], tools_at="after_system") == "<s>S.</s>[search]<u>1</u><a>A</a><u>2</u><a>"
+    assert shown([user("1")], [SEARCH], tools_at="after_system") == "[search]<u>1</u><a>"
     assert shown(words, [SEARCH], tools_at="last_user") == "<s>S.</s><u>1</u><a>A</a>[search]<u>2</u><a>"
-    for place in ("system", "before_system", "last_user"):
+    for place in ("system", "before_system", "after_system", "last_user"):
         assert shown(words, tools_at=place) == "<s>S.</s><u>1</u><a>A</a><u>2</u><a>"
 
 
@@ -195,6 +197,21 @@ def test_calls_and_results() -> None:
     assert shown([answer(call("c1"), TextPart("T"))]) == '<a><call search c1>{"query": "x"}</call>\nT</a><a>'
 
 
+def test_calls_apart_from_the_beginning() -> None:
+    told = '<call search c1>{"query": "x"}</call></a><a>'
+    assert shown([answer(call())], before_calls="|") == f"<a>{told}"
+    assert shown([answer(call())], before_calls="|", calls_apart=True) == f"<a>|{told}"
+    assert shown([answer(TextPart("T"), call())], before_calls="|", calls_apart=True) == f"<a>T|{told}"
+
+
+def test_the_end_of_an_answer_with_calls() -> None:
+    end = {"after_calls": "</c>"}
+    told = '<call search c1>{"query": "x"}</call>'
+    assert shown([answer(call()), tool_results([result("c1", "a")])], **end) == f"<a>{told}</c><r>c1=a</r><a>"
+    assert shown([answer(call(), TextPart("T"))], **end) == f"<a>{told}\nT</a><a>"
+    assert shown([answer(TextPart("T")), user("1")], **end) == "<a>T</a><u>1</u><a>"
+
+
 def test_a_call_stands_as_the_model_wrote_it() -> None:
     own = Written("seen", "<call  search>{'query'}</call>")
     assert shown([answer(TextPart("T "), call(written=own))], before_calls="\n") == f"<a>T {own.text}</a><a>"
@@ -227,6 +244,42 @@ def test_results_in_the_turn_of_the_answer() -> None:
     assert shown([made, results, made, results], **inside) == f"{told}c1=a{told.removeprefix('<a>')}c1=a"
     assert shown([made], **inside) == f"{told}</a><a>"
     assert shown([results], **inside) == "c1=a<a>"
+
+
+def test_reasoning_after_results_in_the_turn_of_the_answer() -> None:
+    messages = [answer(call("c1")), tool_results([result("c1", "a")])]
+    ends: dict[str, Any] = {"results_inside": True, "results": ("", ""), "reasoning": "<think>"}
+    for again, end in ((False, ""), (True, "<think>")):
+        prompt = render_prompt(messages, (), seen(**ends, reasons_again=again), reasoning=True)
+        assert prompt.text.endswith(f"c1=a{end}")
+        assert prompt.reasoning is again
+
+
+PARTS = {
+    "apertus": ["S.<|system_end|><|developer_start|>", "<|developer_end|><|user_start|>1"],
+    "apriel": ["<|assistant|>\n\n<tool_calls>["],
+    "deepseek-v32": ["</think>\n\n<｜DSML｜function_calls>", "</function_results>\n\n<think>"],
+    "deepseek-v4": ["</think>\n\n<｜DSML｜tool_calls>"],
+    "functionary": ["</function><|eom_id|><|start_header_id|>ipython"],
+    "minimax-m2": ["]~b]ai\n\n<minimax:tool_call>"],
+    "minimax-m3": [
+        "]~b]developer\nS.",
+        "]~b]ai\n</mm:think>]<]minimax[>[<tool_call>\n",
+        '<invoke name="search">]<]minimax[>[<query>x]<]minimax[>[</query>]<]minimax[>[</invoke>\n',
+        "]~b]ai\n<mm:think>",
+    ],
+    "nemotron": ["S.\n\n", "\n\n<SPECIAL_11>User\n1", "]</TOOL_RESPONSE><SPECIAL_11>Assistant\n"],
+    "solar": ["<|tool_call:end|><|calls|><|begin|>tool"],
+}
+"""What the models' own chat templates write around a call and its result."""
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_layouts(name: str) -> None:
+    messages = [system("S."), user("1"), answer(call()), tool_results([result()])]
+    text = render_prompt(messages, [SEARCH], name, reasoning=True).text
+    for part in PARTS[name]:
+        assert part in text
 
 
 def test_results_in_their_own_words() -> None:
@@ -287,7 +340,7 @@ def test_media_are_an_error(message: Message) -> None:
 
 
 def test_other_errors() -> None:
-    with pytest.raises(ConfigError, match="format xml no layout") as told:
+    with pytest.raises(ConfigError, match="no layout of prompts is known for the text format xml") as told:
         render_prompt([user("1")], (), "xml")
     assert "as_text_conversation" in told.value.hint
     with pytest.raises(ConfigError, match="needs a format"):

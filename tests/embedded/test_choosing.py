@@ -145,3 +145,23 @@ def test_other_values_are_errors_that_list_the_right_ones(value: str) -> None:
     for known in ("auto", "api_tool_call", *BUILT_IN, "api_tool_call+"):
         assert known in caught.value.hint
     assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("hermez", "hermes"),
+        ("API_TOOL_CALL+hermez", "api_tool_call+hermes"),
+        ("mistral", "mistral-v3, mistral-v11"),
+        ("gptoss", "gpt-oss"),
+        ("Qwen/Qwen2.5-7B-Instruct", "hermes"),
+    ],
+)
+def test_what_may_have_been_meant_is_said(value: str, meant: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        as_parser(value)
+    assert caught.value.hint.startswith(f"Did you mean {meant}? Known: xml, json, ")
+    if "+" not in value:
+        with pytest.raises(ConfigError) as caught:
+            text_format(value)
+        assert caught.value.hint.startswith(f"Did you mean {meant}? Known: xml, json, ")

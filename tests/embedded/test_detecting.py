@@ -101,6 +101,12 @@ def test_reasoning_before_anything_is_decided() -> None:
     assert ["call", "search", {"query": "x"}] in begun
 
 
+@pytest.mark.parametrize("closing", ["</think>", "<|END_THINKING|>", "[/THINK]", "</seed:think>", "</mm:think>"])
+def test_reasoning_that_the_prompt_opened_ends_with_any_familys_mark(closing: str) -> None:
+    outcome = check_cuts("auto", f"hm{closing}ok", reasoning=True).outcome
+    assert outcome == [["reasoning", "hm"], ["markup", closing], ["text", "ok"]]
+
+
 def test_the_first_syntax_stays() -> None:
     text = '<tool_call>{"name":"ping"}</tool_call> then [TOOL_CALLS][{"name":"ping","arguments":{}}]'
     outcome = check_cuts("auto", text).outcome

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from toolwire import Message, render_prompt
 from toolwire.embedded.models import TRAINED, trained_format
 from toolwire.embedded.registry import choose_format, format_of_model, is_format
+from toolwire.errors import ConfigError
 
 NAMES = {
     "hermes": [
@@ -49,7 +51,7 @@ NAMES = {
     "kimi-k2": ["moonshotai/Kimi-K2-Instruct-0905", "moonshotai-Kimi-K2-Thinking", "kimi-k2.5"],
     "kimi-k3": ["moonshotai/Kimi-K3"],
     "glm45": ["zai-org/GLM-4.5-Air", "GLM-4.6"],
-    "glm47": ["zai-org/GLM-4.7-Flash", "zai-org/GLM-5", "inclusionAI/Ling-3-flash"],
+    "glm47": ["zai-org/GLM-4.7-Flash", "zai-org/GLM-5", "inclusionAI/Ling-3-flash", "Spark2.5"],
     "poolside-v1": ["poolside/Laguna-M"],
     "minimax-m1": ["MiniMaxAI/MiniMax-M1-80k"],
     "minimax-m2": ["MiniMaxAI/MiniMax-M2.5", "minimax-m2:cloud"],
@@ -68,7 +70,7 @@ NAMES = {
     "interns1": ["internlm/Intern-S1"],
     "xlam": ["Salesforce/Llama-xLAM-2-8b-fc-r"],
     "cohere3": ["CohereForAI/c4ai-command-r7b-12-2024", "command-a-03-2025"],
-    "cohere4": ["CohereLabs/command-a-plus-05-2026"],
+    "cohere4": ["CohereLabs/command-a-plus-05-2026", "Cohere2MoE"],
     "command-r": ["CohereForAI/c4ai-command-r-plus", "command-r:35b"],
     "apertus": ["swiss-ai/Apertus-8B-Instruct-2509"],
     "gigachat3": ["ai-sage/GigaChat3.1-10B-A1.8B"],
@@ -103,6 +105,16 @@ def test_every_row_names_a_format_and_is_reached() -> None:
     for pattern, name in TRAINED:
         assert is_format(name), pattern
         assert trained_format(pattern.replace("*", "-x-")) == name, pattern
+
+
+@pytest.mark.parametrize(
+    "model", ["inclusionAI/Ling-3-flash", "Spark2.5", "meetkai/functionary-small-v3.2", "reka-edge"]
+)
+def test_a_model_with_other_turns_than_its_family_has_no_prompt_by_its_name(model: str) -> None:
+    assert format_of_model(model) is not None
+    with pytest.raises(ConfigError, match="in other turns"):
+        render_prompt([Message("user", "Hi")], model=model)
+    assert render_prompt([Message("user", "Hi")], format=trained_format(model), model=model).text
 
 
 def test_what_is_chosen_for_a_model_is_what_it_was_trained_on() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from embedded.text_feeding import check_cuts, check_truncated
+from embedded.text_tools import TOOLS
 from toolwire.embedded.format import Format
 from toolwire.embedded.prose import THINK, Thinking, marked, opens_reasoning
-from toolwire.embedded.registry import text_format
+from toolwire.embedded.registry import AUTO, format_names, text_format
 from toolwire.embedded.scanner import Scanner, Wait
+from toolwire.embedded.text_reader import TextReader
 from toolwire.tools.registry import ToolRegistry
 
 CALL = '<tool_call>{"name":"ping","arguments":{}}</tool_call>'
@@ -120,3 +122,12 @@ def test_whether_a_prompt_opens_reasoning() -> None:
     assert not opens_reasoning(THINK, "<|im_start|>assistant\n<think>\n\n</think>\n\n")
     assert not opens_reasoning(THINK, "<|im_start|>assistant\n")
     assert not opens_reasoning(None, "<think>")
+
+
+@pytest.mark.parametrize("name", [*format_names(), AUTO])
+def test_plain_text_goes_the_short_way(name: str) -> None:
+    """Between calls nothing is looked at twice: what holds no first character of a mark passes."""
+    format_ = text_format(name)
+    reader = TextReader(lambda scanner: format_.read(scanner, TOOLS))
+    reader.feed("Good day to you. ", [])
+    assert reader.passes("more words")

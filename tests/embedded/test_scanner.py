@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from toolwire.embedded.json_source import read_key, read_raw, read_string, read_value
+from toolwire.embedded.marks import give_to
 from toolwire.embedded.prose import prose
 from toolwire.embedded.scanner import SLICE, Piece, PieceKind, Scanner, Wait
 from toolwire.embedded.text_reader import TextReader
@@ -304,7 +305,7 @@ def sections(scanner: Scanner) -> Wait[None]:
     def begin() -> Wait[bool]:
         scanner.read_to(scanner.at + 1)
         scanner.begin_call("go")
-        if (yield from scanner.give_until("--)", lambda at: scanner.give_run(at, str.upper))):
+        if (yield from give_to(scanner, ("--)",), lambda at: scanner.give_run(at, str.upper))):
             yield from scanner.give_space(scanner.give_run)
             scanner.end_call()
         else:

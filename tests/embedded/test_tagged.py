@@ -10,8 +10,6 @@ from embedded.text_feeding import Reading, check_cuts, check_truncated, work
 from embedded.text_tools import TOOLS
 from toolwire import ToolDefinition
 from toolwire.embedded.registry import text_format
-from toolwire.embedded.scanner import Scanner
-from toolwire.embedded.tagged import give_to, read_bare_name, read_name
 from toolwire.limits import Limits
 from toolwire.tools.registry import ToolRegistry
 
@@ -146,42 +144,3 @@ def test_work_grows_with_the_text_alone(name: str) -> None:
         return work(name, text_format(name).write_call("write_file", {"path": "a", "content": content}, None), 4)
 
     assert cost(400) < 5 * cost(100)
-
-
-def finish(reading: Any) -> Any:
-    """What a reader gives whose text is all there."""
-    try:
-        next(reading)
-    except StopIteration as stop:
-        return stop.value
-    raise AssertionError("it waits")
-
-
-def scanner_of(text: str) -> Scanner:
-    scanner = Scanner()
-    scanner.feed(text)
-    scanner.ended = True
-    return scanner
-
-
-@pytest.mark.parametrize(
-    ("text", "name"), [("ab>c", "ab"), ("a b>", "a b"), (">", ""), ("a\nb>", ""), ("a<b>", ""), ("ab", "")]
-)
-def test_names_in_tags(text: str, name: str) -> None:
-    assert finish(read_name(scanner_of(text), ">")) == name
-
-
-@pytest.mark.parametrize(("text", "name"), [("ab\nc", "ab"), ("ab <c", "ab"), ("<", ""), ("a b", "a b")])
-def test_bare_names(text: str, name: str) -> None:
-    assert finish(read_bare_name(scanner_of(text))) == name
-
-
-@pytest.mark.parametrize(
-    ("text", "mark", "rest"),
-    [("a\n</x>b", "</x>", "b"), ("a\r\n</x>b", "</x>", "b"), ("a</y></x>", "</y>", "</x>"), ("a</", "", "")],
-)
-def test_the_first_mark_ends(text: str, mark: str, rest: str) -> None:
-    scanner = scanner_of(text)
-    assert finish(give_to(scanner, ("</x>", "</y>"), scanner.give_text_to, trim=True)) == mark
-    assert scanner.text[scanner.at :] == rest
-    assert scanner.pieces[0].text == ("a" if mark else "a</")

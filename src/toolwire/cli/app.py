@@ -67,7 +67,7 @@ def make_app() -> App:
         sort_key=len(_COMMANDS),
     )
     for name, summary in _LOCAL_COMMANDS:
-        local.command(f"{_HERE}.local:{name}", name=name, help=summary)
+        local.command(f"{_HERE}.local:{name}", name=name, help=summary, help_epilogue=f"Example: toolwire local {name}")
     app.command(local)
     return app
 

@@ -45,7 +45,7 @@ def decode(
     tools
         Check calls against these tools.
     stream_parser
-        Where calls are: api_tool_call, a text format (xml, json, sentinel), or both (api_tool_call+xml).
+        Where calls are: api_tool_call, a text format (see toolwire formats), or both (api_tool_call+xml).
     fields
         Show arguments decoded while they arrive.
     """

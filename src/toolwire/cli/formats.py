@@ -12,13 +12,16 @@ from rich.text import Text
 from ..embedded.chat import with_own_id
 from ..embedded.format import CallToWrite, Format, write_calls
 from ..embedded.models import TRAINED
-from ..embedded.registry import format_names, other_names, text_format
+from ..embedded.registry import AUTO, format_names, other_names, text_format
+from ..errors import ConfigError
 from ..messages import ToolResultPart
 from .console import PlainConsole
 from .inputs import as_text
 from .text_formats import known_format
 from .visible import json_bytes, one_line, visible
 
+_TAUGHT = "any model that is told it"
+"""Who writes a syntax that no model was trained on."""
 _SHORT = CallToWrite("search", {"query": "x"}, call_id="abcDEF123")
 _CALLS = [
     CallToWrite("get_weather", {"city": "Paris", "days": 3}, call_id="abcDEF123"),
@@ -37,6 +40,8 @@ class Listed(msgspec.Struct, frozen=True):
     """What in a model's name means this format; `*` stands for anything."""
     reasoning: list[tuple[str, str]]
     """What opens and closes reasoning."""
+    calls_end_reasoning: bool
+    """Whether a call in reasoning that was not closed runs; otherwise it is part of the reasoning."""
     prompts: bool
     """Whether prompts can be laid out for it (`toolwire prompt`)."""
     call: str
@@ -59,7 +64,7 @@ def formats(
     json
         Print one JSON object for each format, a line each.
     """
-    chosen = [known_format(as_text(name))] if name is not None else [text_format(each) for each in format_names()]
+    chosen = [_named(as_text(name))] if name is not None else [text_format(each) for each in format_names()]
     listed = [_listed(format_) for format_ in chosen]
     if json:
         sys.stdout.buffer.write(b"".join(json_bytes(each) + b"\n" for each in listed))
@@ -68,6 +73,16 @@ def formats(
     else:
         _list(listed)
     return 0
+
+
+def _named(name: str) -> Format:
+    found = known_format(name)
+    if found.name == AUTO:
+        raise ConfigError(
+            "auto is no syntax of its own: it is the one that the model's name says, or else what the answer shows",
+            hint="All syntaxes: toolwire formats",
+        )
+    return found
 
 
 def _listed(format_: Format) -> Listed:
@@ -81,6 +96,7 @@ def _listed(format_: Format) -> Listed:
         models=format_.models,
         model_names=[pattern for pattern, name in TRAINED if name == format_.name],
         reasoning=[] if format_.thinking is None else list(format_.thinking.marks),
+        calls_end_reasoning=format_.thinking is not None and format_.thinking.ended_by_calls,
         prompts=format_.chat is not None,
         call=write_calls(format_, [with_own_id(format_, _SHORT)]),
         calls=write_calls(format_, calls),
@@ -93,7 +109,7 @@ def _list(listed: list[Listed]) -> None:
     for each in listed:
         others = f"  also {', '.join(each.other_names)}" if each.other_names else ""
         console.print(Text.assemble((each.name, "bold"), (others, "dim")), soft_wrap=True)
-        _print_words(console, "    ", ", ".join(each.models) or each.title)
+        _print_words(console, "    ", ", ".join(each.models) or f"{_TAUGHT}: {each.title}")
         call = Text(f"    {one_line(each.call)}", "cyan")
         if console.is_terminal:
             call.truncate(console.width, overflow="ellipsis")
@@ -115,11 +131,17 @@ def _show(each: Listed) -> None:
     console = PlainConsole()
     facts = [
         ("also", ", ".join(each.other_names)),
-        ("models", ", ".join(each.models)),
+        ("models", ", ".join(each.models) or _TAUGHT),
         ("names with", ", ".join(each.model_names)),
         (
             "reasoning",
             ", ".join(f"{opening} … {closing}" for opening, closing in each.reasoning) or "not marked in text",
+        ),
+        (
+            "",
+            f"a call before its end {'ends it' if each.calls_end_reasoning else 'does not run'}"
+            if each.reasoning
+            else "",
         ),
         ("prompts", "toolwire prompt lays them out" if each.prompts else "by a server's chat template"),
     ]

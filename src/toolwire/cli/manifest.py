@@ -29,7 +29,8 @@ def manifest(
     tools
         A JSON list of tools that the model may call.
     format
-        The text format, such as xml or hermes (all: toolwire formats). Without it, what suits provider and model.
+        The text format, such as xml or hermes (all: toolwire formats). Without it, what suits provider and model, or
+        else json.
     provider
         Whose model it is for.
     model

@@ -44,7 +44,8 @@ def parse(
     files
         What models wrote, as plain text in UTF-8; none, or "-", is standard input.
     format
-        The text format, such as xml or hermes (all: toolwire formats). Without it, what suits provider and model.
+        The text format, such as xml or hermes (all: toolwire formats). Without it, what suits provider and model, or
+        else json.
         auto is what the model's name says, or else what the answer shows.
     tools
         The tools that there are: other names stay text, and calls are checked. Without it, every name is a tool.

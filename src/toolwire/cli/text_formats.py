@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..embedded.choosing import named_format as meant_format
-from ..embedded.registry import choose_format, format_names, is_format, other_names
+from ..embedded.registry import choose_format
 from ..errors import ConfigError
 from ..providers.catalog import find_provider, near_names
 from .inputs import as_text
@@ -34,16 +34,8 @@ def named_format(
 
 
 def known_format(name: str, *, provider: str = "", model: str = "") -> Format:
-    """The format of this name, or one of its others; a `ConfigError` names those that are like it."""
-    name = name.strip().lower()
-    if not is_format(name):
-        import difflib
-
-        names = [each for known in format_names() for each in (known, *other_names(known))]
-        near = difflib.get_close_matches(name[:64], names, 3)
-        hint = f"Did you mean {', '.join(near)}? " if near else ""
-        raise ConfigError(f"there is no text format {name[:80]!r}", hint=f"{hint}All of them: toolwire formats")
-    return meant_format(name, provider=provider, model=model)
+    """The format of this name, or one of its others, in any case."""
+    return meant_format(name.strip().lower(), provider=provider, model=model)
 
 
 def _provider_name(name: str) -> str:

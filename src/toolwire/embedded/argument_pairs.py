@@ -20,10 +20,12 @@ from ..tools.registry import ToolRegistry
 from .arguments import Shape
 from .branches import ALL_KINDS
 from .format import CallToWrite
-from .json_source import json_text
+from .json_source import written
+from .marks import at_any, comes_soon
+from .names import read_bare_name, read_name
 from .prose import Begin
-from .scanner import Scanner, Wait, at_any
-from .tagged import TaggedCall, read_bare_name, read_name
+from .scanner import Scanner, Wait
+from .tagged import TaggedCall
 
 
 class PairTags(NamedTuple):
@@ -47,19 +49,24 @@ class PairTags(NamedTuple):
         return tuple(mark for mark in marks if mark)
 
 
-def read_pairs(scanner: Scanner, tools: ToolRegistry | None, tags: PairTags, before: Sequence[str] = ()) -> Wait[bool]:
+def read_pairs(
+    scanner: Scanner, tools: ToolRegistry | None, tags: PairTags, wrapper: tuple[str, str] | None = None
+) -> Wait[bool]:
     """Reads on after the opening tag, which is held: a call, and True; or False, with all of it held.
 
-    What stands in `before`, as another opening tag, ends a broken call and stays unread.
+    `wrapper` are the marks that may stand around calls: the second ends a broken one, and stays unread.
     """
     yield from scanner.read_space()
+    size = scanner.held_length
     name = yield from read_bare_name(scanner)
     yield from scanner.read_space()
     if tags.after_name and (yield from scanner.read_literal(tags.after_name)):
         yield from scanner.read_space()
     if not name or scanner.over_held():
         return False
-    if not (yield from at_any(scanner, (tags.key, tags.closing))) and (tools is None or name not in tools):
+    is_call = (tools is not None and name in tools) or (yield from at_any(scanner, (tags.key, tags.closing)))
+    # Where an argument follows soon, it is one all the same: what stands in it begins nothing.
+    if not is_call and not (yield from comes_soon(scanner, size, tags.value, (tags.opening, tags.closing))):
         return False
     call = TaggedCall(scanner, tools, tags.value, tags.value_end)
     call.begin(name)
@@ -68,7 +75,8 @@ def read_pairs(scanner: Scanner, tools: ToolRegistry | None, tags: PairTags, bef
     ]
     problem = yield from _read_arguments(scanner, call, tags, calls)
     if problem:
-        yield from call.break_off(problem, (tags.closing,), (tags.opening, *before))
+        opens, closes = (wrapper[:1], wrapper[1:]) if wrapper else ((), ())
+        yield from call.break_off(problem, (tags.closing,), closes, (tags.opening, *opens))
     else:
         call.end()
     return True
@@ -84,7 +92,8 @@ def _read_arguments(scanner: Scanner, call: TaggedCall, tags: PairTags, calls: S
         if (yield from scanner.read_literal(tags.closing)):
             return ""
         if not (yield from scanner.read_literal(tags.key)):
-            return call.fault(f"there is something other than {tags.key} or {tags.closing}", tags.key, tags.closing)
+            problem = f"there is something other than {tags.key} or {tags.closing}"
+            return (yield from call.no_argument(problem, (tags.key, tags.closing), (tags.opening,)))
         key = yield from read_name(scanner, tags.key_end)
         if not key:
             return call.fault(f"{tags.key} is malformed", tags.key_end)
@@ -136,8 +145,7 @@ def read_wrapped(scanner: Scanner, opening: str, closing: str, read_one: Begin) 
 def write_pairs(call: CallToWrite, tags: PairTags, line: str) -> str:
     """One call, with `line` after each tag that may have a line end after it: strings as they are, all else as JSON."""
     values = "".join(
-        f"{tags.key}{key}{tags.key_end}{line}"
-        f"{tags.value}{value if isinstance(value, str) else json_text(value)}{tags.value_end}{line}"
+        f"{tags.key}{key}{tags.key_end}{line}{tags.value}{written(value)}{tags.value_end}{line}"
         for key, value in call.arguments.items()
     )
     return f"{tags.opening}{call.name}{tags.after_name}{line}{values}{tags.closing}"

@@ -8,19 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .scanner import SPACE, Scanner, Wait, at_any
+from .marks import at_any
+from .scanner import SPACE, Scanner, Wait
 
 
 def pass_broken(
-    scanner: Scanner, depth: int, in_string: bool, ends: Sequence[str], *, single: bool = False
+    scanner: Scanner,
+    depth: int,
+    in_string: bool,
+    ends: Sequence[str],
+    *,
+    single: bool = False,
+    openers: Sequence[str] = (),
+    after: Sequence[str] = (),
 ) -> Wait[None]:
-    """Reads the rest of a broken call: to the bracket that closes the last of `depth` containers, or to one of `ends`
+    """Reads the rest of a broken call: to the brace that closes the last of `depth` containers, or to one of `ends`
     outside of quotes, which stays unread. `single` says that a string in single quotes may be open, since something
     other than a comma or a bracket follows what looked like its end.
+
+    What begins another call (`openers`) outside of quotes may be quoted all the same, by a string whose own quote is
+    what is wrong: then one of `ends` belongs to it. With `after`, the brace is the call's last only if one of these
+    marks follows it, or the end of the answer; and outside of all brackets each of them ends the call.
     """
     quoting = _Quoting("'" if single else '"' if in_string else "")
-    starts = frozenset(end[0] for end in ends)
-    while (depth or ends) and (yield from scanner.more()):
+    marks = (*openers, *ends, *after)
+    starts = frozenset(mark[0] for mark in marks)
+    begun = 0
+    outer = "{" if depth else ""
+    while (depth or marks) and (yield from scanner.more()):
         text, at = scanner.text, scanner.at
         length = len(text)
         while at < length:
@@ -28,18 +43,40 @@ def pass_broken(
             if mark in starts and not quoting.holds(mark):
                 if at > scanner.at:
                     break
-                if (yield from at_any(scanner, ends)):
+                if (yield from at_any(scanner, openers)):
+                    begun += 1
+                elif (yield from at_any(scanner, ends)):
+                    if not begun:
+                        return
+                    begun -= 1
+                elif not depth and (yield from at_any(scanner, after)):
                     return
                 text, at = scanner.text, scanner.at
                 length = len(text)
-            if not quoting.passes(mark) and mark in "{[]}":
-                depth += 1 if mark in "{[" else -1
-                if mark in "]}" and depth <= 0:
-                    scanner.give_run(at + 1)
-                    return
             at += 1
+            if quoting.passes(mark) or mark not in "{[]}":
+                continue
+            if mark in "{[":
+                outer = outer if depth else mark
+                depth += 1
+            elif depth > 1:
+                depth -= 1
+            elif outer + mark in ("{}", "[]"):
+                scanner.give_run(at)
+                if not after or (yield from _is_over(scanner, after)):
+                    return
+                depth, at = 0, scanner.at
+                break
         if at > scanner.at:
             scanner.give_run(at)
+
+
+def _is_over(scanner: Scanner, after: Sequence[str]) -> Wait[bool]:
+    """Whether one of these marks is next, or the end of the answer, space aside."""
+    yield from scanner.read_space()
+    is_over = not (yield from scanner.more()) or (yield from at_any(scanner, after))
+    scanner.unread()
+    return is_over
 
 
 class _Quoting:

@@ -27,6 +27,7 @@ from ..tools.registry import ToolRegistry
 from .choosing import named_format
 from .family import harmless
 from .format import CallToWrite, Chat, Format, write_calls
+from .models import has_other_turns
 from .prose import opens_reasoning as ends_with_opening
 from .registry import AUTO
 
@@ -64,17 +65,22 @@ def render_prompt(
     A `ConfigError` says what a prompt cannot hold (pictures, sounds), and which format has no layout.
     """
     if isinstance(format, str):
+        if format == AUTO and has_other_turns(model):
+            raise ConfigError(
+                f"no layout of prompts is known for {model[:80]!r}: it writes calls as its family does, in other turns",
+                hint="Use a chat endpoint, whose template knows them; or name a format to use its layout.",
+            )
         format = named_format(format, model=model)
     registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
     if format.name == AUTO:
         raise ConfigError(
             "a prompt needs a format" + (f", and the name {model[:80]!r} says none" if model else ""),
-            hint="Name one, such as hermes. All of them: toolwire formats",
+            hint="Name one, such as hermes, or a model of a known family. All formats: toolwire formats",
         )
     if format.chat is None:
         raise ConfigError(
-            f"for the text format {format.name} no layout of prompts is known",
-            hint="Send messages to a chat endpoint instead: as_text_conversation, or Agent(stream_parser=...).",
+            f"no layout of prompts is known for the text format {format.name}",
+            hint=f"Send messages to a chat endpoint instead: stream parser {format.name}, or as_text_conversation.",
         )
     return _Layout(format, format.chat, registry).prompt(list(map(as_message, messages)), reasoning)
 
@@ -113,6 +119,8 @@ class _Layout:
         """What the first words of the user begin with."""
         self._turn = ""
         """Whether an answer's turn is still to be ended: "open" after the answer, "goes on" after results inside it."""
+        self._ends_with_calls = False
+        """Whether the last thing in that answer is a call."""
 
     def prompt(self, messages: list[Message], reasoning: bool | None) -> Prompt:
         chat = self._chat
@@ -139,15 +147,17 @@ class _Layout:
     def _end(self, reasoning: bool | None) -> str:
         """What asks for an answer, after the turn before it has ended."""
         chat = self._chat
-        if self._turn == "goes on":
-            return ""
         suffix = "" if reasoning is None else chat.reasoning if reasoning else chat.no_reasoning
+        if self._turn == "goes on":
+            return suffix if chat.reasons_again else ""
         alone = _within(chat.user, self._lead.removesuffix(_BETWEEN)) if self._lead else ""
         return self._end_turn() + alone + chat.answer + suffix
 
     def _end_turn(self) -> str:
         """The end of an answer's turn, if it is still open: results may have come into it."""
         turn, self._turn = self._turn, ""
+        if turn == "open" and self._ends_with_calls and self._chat.after_calls:
+            return self._chat.after_calls
         return self._chat.assistant[1] if turn else ""
 
     def _opening(self, system: str) -> str:
@@ -156,16 +166,17 @@ class _Layout:
         words = system or chat.default_system
         told = chat.tools(list(self._tools)) if len(self._tools) and chat.tools_at != "last_user" else ""
         before = told if chat.tools_at == "before_system" else ""
+        after = told if chat.tools_at == "after_system" else ""
         if chat.tools_at == "system":
             words = f"{words}{told}" if words else told.lstrip("\n")
         elif chat.tools_at == "system_first":
             words = _BETWEEN.join(filter(None, (told, words)))
         if not words:
-            return before
+            return before + after
         if chat.system_in_user:
             self._lead = words + _BETWEEN
-            return before
-        return before + _within(chat.system, words)
+            return before + after
+        return before + _within(chat.system, words) + after
 
     def _said(self, message: Message) -> str:
         if message.role == "system":
@@ -202,10 +213,13 @@ class _Layout:
                 before = "text" if text.strip() and not text.endswith(chat.before_calls) else ""
             elif kind:
                 # What the model wrote stands as it stood, but for marks: those are nobody's words.
-                if before == "text" and (kind == "call" or chat.words[1]):
+                if (before == "text" and (kind == "call" or chat.words[1])) or (
+                    not before and kind == "call" and chat.calls_apart
+                ):
                     pieces.append(chat.before_calls)
                 pieces.append(self._call_texts([part for part in parts if isinstance(part, ToolCallPart)], kind))
                 before = kind
+        self._ends_with_calls = before in ("call", "written")
         return "".join(pieces)
 
     def _kind(self, part: Any) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..errors import ConfigError
 from ..tools.registry import ToolRegistry
 from .format import Format
-from .registry import AUTO, choose_format, format_names, format_of_model, is_format, text_format
+from .registry import AUTO, choose_format, format_of_model, is_format, known_formats, text_format
 
 API_TOOL_CALL = "api_tool_call"
 _BOTH = f"{API_TOOL_CALL}+"
@@ -48,11 +48,14 @@ def as_parser(
     """What a value of `stream_parser` means for a provider and a model.
 
     - `api_tool_call`: calls as the provider's interface gives them, and nothing in the text
-    - a text format (`xml`, `json`, `sentinel`): calls in the text; the model is told how by a manifest
-    - `api_tool_call+xml` (any format): both, for models that leak calls into their text
+    - a text format (`xml`, `hermes`: `toolwire formats` lists them): calls in the text; the model is told how by a
+      manifest
+    - `api_tool_call+xml` (any format, or `api_tool_call+auto` for what the answer shows): both, for models that leak
+      calls into their text
     - `auto`: `api_tool_call`, or the best text format where there are no native tools
 
-    Any other value is a `ConfigError` that lists these, `native`, the old name of `api_tool_call`, too.
+    Any other value is a `ConfigError` that names what is like it or lists these; `native`, the old name of
+    `api_tool_call`, too.
     """
     if isinstance(value, StreamParser):
         return value
@@ -66,8 +69,8 @@ def as_parser(
     leaked = name.removeprefix(_BOTH)
     if is_format(leaked):
         return StreamParser(leaked != name, named_format(leaked, provider=provider, model=model))
-    known = ", ".join((AUTO, API_TOOL_CALL, *format_names()))
     raise ConfigError(
         f"there is no stream parser {value[:80]!r}",
-        hint=f"Known: {known}, and {_BOTH}FORMAT for both in one answer.",
+        hint=f"{known_formats(leaked, before=_BOTH if leaked != name else '')} "
+        f"Besides formats: {AUTO}, {API_TOOL_CALL}, and {_BOTH}FORMAT for both in one answer.",
     )

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from ..errors import ConfigError
 from ..tools.registry import ToolRegistry
 from .format import Format
-from .prose import THINK, Begin, marked
+from .prose import THINK, Begin, Thinking, marked
 from .registry import text_format
 from .scanner import Scanner, Wait
 
@@ -111,7 +111,17 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         "<｜tool▁call▁begin｜>": settle(look.after_deepseek),
         "<｜tool▁calls▁begin｜>": settle(look.after_deepseek_section),
     }
-    return marked(scanner, openers, THINK)
+    return marked(scanner, openers, REASONING)
+
+
+REASONING = Thinking(
+    (
+        *THINK.marks,
+        *(("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]"), ("<|START_THINKING|>", "<|END_THINKING|>")),
+        *(("<seed:think>", "</seed:think>"), ("<mm:think>", "</mm:think>"), ("<|inner_prefix|>", "<|inner_suffix|>")),
+    )
+)
+"""What opens reasoning and decides nothing, and what may close that which the prompt opened."""
 
 
 class _Look:
@@ -211,5 +221,5 @@ AUTO = Format(
     write_call=_teaches_nothing,
     write_result=_teaches_nothing,
     read=read,
-    thinking=THINK,
+    thinking=REASONING,
 )

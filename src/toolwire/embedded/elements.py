@@ -10,15 +10,17 @@ from collections.abc import Callable
 from ..tools.registry import ToolRegistry
 from .arguments import Shape, shape_of
 from .json_calls import is_known
-from .json_source import json_text, quote
+from .json_source import into, json_text, quote
 from .literals import UNFINISHED, read_literal
+from .marks import give_to
+from .names import read_name
 from .scanner import SPACE, Scanner, Wait
-from .tagged import give_to, read_name
 
 MARK = "]<]minimax[>["
 ITEM = "item"
 
 _SPACE_IN_TAG = 64
+_ENDS = ("/invoke", "/tool_call")
 
 
 class _Fault(Exception):
@@ -33,6 +35,8 @@ class ElementsCall:
         self._tools = tools
         self._path: list[str] = []
         """The elements that are open."""
+        self._has_ended = False
+        """Another call begins where an argument was due."""
 
     def read(self, name: str) -> Wait[None]:
         """Reads all of it, of which the beginning is held."""
@@ -86,7 +90,8 @@ class ElementsCall:
         if not name or name.startswith("/") or begins_another(name):
             fault = self._fault(f"there is something other than elements or </{tag[:80]}>")
             scanner.unread()
-            if name in ("/invoke", "/tool_call") or begins_another(name):
+            self._has_ended = begins_another(name) and not self._path
+            if name in _ENDS or begins_another(name):
                 self._path.clear()
             raise fault
         self._path.append(name)
@@ -131,12 +136,8 @@ class ElementsCall:
             return
         collected = [before]
 
-        def collect(text: str) -> str:
-            collected.append(text)
-            return ""
-
         scanner.give_call()
-        yield from self._read_text(tag, collect)
+        yield from self._read_text(tag, into(collected))
         scanner.give_call(shape.json_of("".join(collected)))
 
     def _read_text(self, tag: str, take: Callable[[str], str]) -> Wait[None]:
@@ -155,10 +156,13 @@ class ElementsCall:
         return _Fault(scanner.fault(UNFINISHED if unfinished else problem))
 
     def _break_off(self, problem: str) -> Wait[None]:
-        """Reads the rest of a call that cannot run. What stands in its elements begins nothing."""
+        """Reads the rest of a call that cannot run. What stands in its elements begins nothing, and what begins another
+        call has an end of its own: it may stand in an element of which the tag is what is wrong.
+        """
         scanner = self._scanner
         tag = self._path[0] if self._path else ""
-        while True:
+        begun = 0 if self._has_ended else 1
+        while begun:
             scanner.give_call()
             if tag and not (yield from _pass_element(scanner, tag)):
                 break
@@ -166,13 +170,14 @@ class ElementsCall:
             if not (yield from give_to(scanner, (MARK,), scanner.give_run)):
                 break
             yield from read_space_in_tag(scanner)
-            if (yield from scanner.read_literal("</invoke>")):
-                break
             tag = (yield from read_name(scanner, ">")) if (yield from scanner.read_literal("<")) else ""
-            if tag == "/tool_call" or begins_another(tag):
+            if tag in _ENDS:
+                begun -= 1
+            elif begins_another(tag):
+                begun += 1
+            if not begun and tag == _ENDS[1]:
                 scanner.unread()
-                break
-            tag = "" if tag.startswith("/") else tag
+            tag = "" if tag.startswith("/") or begins_another(tag) else tag
         scanner.break_call(problem)
 
 

@@ -4,6 +4,8 @@
 one call on each line, or JSON after all. Arguments have names; values are literals (`toolwire.embedded.literals`), and
 `**{"odd key": 1}` gives what no name can.
 
+Between marks, strings may have line ends in them: chat templates put quotes around a text and leave it as it is.
+
 A call ends with its bracket. A broken one is read on to the bracket that would close it, by brackets and quotes, or to
 a mark outside of quotes that shows that the calls are over.
 """
@@ -18,12 +20,13 @@ from .format import CallToWrite
 from .json_calls import Outcome, is_known, read_call
 from .json_source import json_text
 from .literals import UNFINISHED, Literal, give_string, read_quotes
-from .scanner import Scanner, Wait, at_any
-from .tagged import give_to
+from .marks import at_any, comes_soon, give_to, read_end
+from .scanner import Scanner, Wait
 
 _OPENING, _CLOSING = "([{", ")]}"
 _BEFORE_VALUES = "([{,:="
 _AFTER_VALUES = ",:)]}"
+_SPACES = 20
 
 
 class _Word:
@@ -51,11 +54,7 @@ def read_section(scanner: Scanner, tools: ToolRegistry | None, opening: str, clo
     if (yield from scanner.read_literal("[")):
         if not (yield from read_list(scanner, tools, ends)):
             return False
-        yield from scanner.read_space()
-        if (yield from scanner.read_literal(closing)):
-            scanner.give_markup()
-        else:
-            scanner.give_text()
+        yield from read_end(scanner, closing)
         return True
     found = False
     while True:
@@ -115,8 +114,11 @@ def read_list(
             scanner.give_markup()
             return True
         scanner.set_lead()
+        calls = scanner.calls
         outcome = yield from _read_item(scanner, tools, ends, certain=certain or found)
         if outcome is not Outcome.NOTHING:
+            if not (certain or found or scanner.calls > calls):
+                return True
             found = True
         elif not found:
             return False
@@ -129,7 +131,7 @@ def read_list(
         else:
             scanner.begin_call("")
             problem = scanner.fault("there is something other than a call")
-            yield from _pass_broken(scanner, 0, (",", "]", *ends))
+            yield from _pass_broken(scanner, 0, (",", "]", *ends[:1]), ends[1:])
             scanner.break_call(problem)
 
 
@@ -138,14 +140,23 @@ def _read_item(
 ) -> Wait[Outcome]:
     """Reads one call: an expression, or a JSON object where marks stand around it."""
     if ends and (yield from scanner.need(1)) == "{":
-        return (yield from read_call(scanner, tools, ends=ends))
+        after = (",", "]", *ends)
+        return (yield from read_call(scanner, tools, ends=ends[:1], openers=ends[1:], after=after))
+    size = scanner.held_length
     name = yield from scanner.read_word(_NAME, scanner.limits.name + 1)
-    if not name or len(name) > scanner.limits.name or not (yield from scanner.read_literal("(")):
+    if not name or len(name) > scanner.limits.name:
         return Outcome.NOTHING
+    if not (yield from scanner.read_literal("(")):
+        if not ends and (tools is None or name not in tools):
+            return Outcome.NOTHING
+        return (yield from _break_spoiled(scanner, tools, size, name, ends))
     if not certain and not is_known(tools, name):
-        return Outcome.NOTHING
+        # Text in any case: but what it quotes begins nothing.
+        if not (yield from comes_soon(scanner, size, "=", ("\n",))):
+            return Outcome.NOTHING
+        scanner.read_to(scanner.at + len(name) + 1)
     scanner.begin_call(name, known=is_known(tools, name))
-    arguments = _Arguments(scanner)
+    arguments = _Arguments(scanner, _Raw if ends else Literal)
     problem = yield from arguments.read()
     if not problem:
         scanner.end_call("}")
@@ -154,7 +165,20 @@ def _read_item(
         problem = UNFINISHED
     problem = scanner.fault(problem)
     if not arguments.in_string:
-        yield from _pass_broken(scanner, 1 + arguments.depth, ends, arguments.quotes)
+        yield from _pass_broken(scanner, 1 + arguments.depth, ends[:1], ends[1:], arguments.quotes)
+    scanner.break_call(problem)
+    return Outcome.BROKEN
+
+
+def _break_spoiled(
+    scanner: Scanner, tools: ToolRegistry | None, size: int, name: str, ends: Sequence[str]
+) -> Wait[Outcome]:
+    """Reads a call that has something else than a bracket after its name, if an argument comes soon."""
+    if not (yield from comes_soon(scanner, size, "=", (*ends, "\n"))):
+        return Outcome.NOTHING
+    scanner.begin_call(name, known=is_known(tools, name))
+    problem = scanner.fault("( is missing after the name")
+    yield from _pass_broken(scanner, 1, ends[:1], ends[1:])
     scanner.break_call(problem)
     return Outcome.BROKEN
 
@@ -162,8 +186,9 @@ def _read_item(
 class _Arguments:
     """What stands between the brackets of the open call: a JSON object, member by member."""
 
-    def __init__(self, scanner: Scanner) -> None:
+    def __init__(self, scanner: Scanner, literal: type[Literal]) -> None:
         self._scanner = scanner
+        self._literal = literal
         self._given: set[str] = set()
         self._any = False
         self.depth = 0
@@ -208,7 +233,7 @@ class _Arguments:
         self._given.add(key)
         scanner.give_call(f"{', ' if self._any else ''}{json_text(key)}: ")
         self._any = True
-        return (yield from self._read(Literal(scanner), f"the value of {key[:80]!r}"))
+        return (yield from self._read(self._literal(scanner), f"the value of {key[:80]!r}"))
 
     def _spread(self) -> Wait[str]:
         scanner = self._scanner
@@ -227,6 +252,13 @@ class _Arguments:
             return ""
         self.depth, self.in_string = literal.depth, literal.in_string
         return f"{what} is no literal: {literal.problem}"
+
+
+class _Raw(Literal):
+    """A value between the marks of a family, whose chat template writes texts as they are, line ends too."""
+
+    def _raw_in_string(self, raw: frozenset[str]) -> bool:
+        return True
 
 
 class _Spread(Literal):
@@ -249,13 +281,19 @@ class _Spread(Literal):
             super()._give(json)
 
 
-def _pass_broken(scanner: Scanner, depth: int, ends: Sequence[str], quotes: str = "") -> Wait[None]:
+def _pass_broken(
+    scanner: Scanner, depth: int, ends: Sequence[str], openers: Sequence[str], quotes: str = ""
+) -> Wait[None]:
     """Reads the rest of a broken call: to the bracket that closes the last of `depth`, or to one of `ends` outside of
     quotes, which stays unread. A single quote counts where a value may begin: elsewhere it is an apostrophe.
 
     With `quotes` a string in them may still be open, since something strange follows what looked like its end. It ends
     where something follows that can stand after a value.
+
+    What begins other calls (`openers`) has one of `ends` of its own: it may stand in a string whose own quotes are what
+    is wrong.
     """
+    begun = 0
     while quotes and (yield from give_string(scanner, quotes)):
         scanner.give_call()
         yield from scanner.give_space(scanner.give_run)
@@ -263,13 +301,17 @@ def _pass_broken(scanner: Scanner, depth: int, ends: Sequence[str], quotes: str 
             break
     nested = depth
     last = ","
-    starts = frozenset(end[0] for end in ends)
+    starts = frozenset(end[0] for end in (*ends, *openers))
     stops = frozenset((*_OPENING, *_CLOSING, *"\"'", *starts))
     while (yield from scanner.more()):
         text, at = scanner.text, scanner.at
         mark = text[at]
-        if mark in starts and (nested <= depth or mark not in ",]") and (yield from at_any(scanner, ends)):
-            return
+        if mark in starts and (yield from at_any(scanner, openers)):
+            begun += 1
+        elif mark in starts and (nested <= depth or mark not in ",]") and (yield from at_any(scanner, ends)):
+            if not begun:
+                return
+            begun -= 1
         if mark == '"' or (mark == "'" and last in _BEFORE_VALUES):
             last = mark
             quotes = yield from read_quotes(scanner)
@@ -285,11 +327,22 @@ def _pass_broken(scanner: Scanner, depth: int, ends: Sequence[str], quotes: str 
         end = at + 1
         if depth and not nested:
             scanner.give_run(end)
-            return
+            if (yield from _is_over(scanner, (",", "]", "\n", *ends, *openers))):
+                return
+            nested = depth = 1
+            continue
         while end < len(text) and text[end] not in stops:
             end += 1
         last = text[at:end].rstrip()[-1:] or last
         scanner.give_run(end)
+
+
+def _is_over(scanner: Scanner, marks: Sequence[str]) -> Wait[bool]:
+    """Whether one of these marks is next, or the end of the answer, spaces aside: only then a bracket was the last."""
+    yield from scanner.read_word(" \t", _SPACES)
+    is_over = not (yield from scanner.more()) or (yield from at_any(scanner, marks))
+    scanner.unread()
+    return is_over
 
 
 def write_expression(call: CallToWrite, value: Callable[[Any], str]) -> str:

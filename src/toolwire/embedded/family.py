@@ -68,8 +68,16 @@ def family(
 
 def declare(tool: ToolDefinition) -> str:
     """One tool as the JSON that most families are told tools in."""
-    about = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return json_text({"type": "function", "function": about})
+    return json_text({"type": "function", "function": _members(tool)})
+
+
+def about(tool: ToolDefinition) -> str:
+    """One tool as the JSON that the others are told tools in."""
+    return json_text(_members(tool))
+
+
+def _members(tool: ToolDefinition) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
 def _grammar(write_calls: WriteCalls) -> Callable[[Sequence[ToolDefinition]], str] | None:

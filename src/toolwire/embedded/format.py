@@ -43,7 +43,7 @@ class Chat(NamedTuple):
     user: tuple[str, str]
     assistant: tuple[str, str]
     results: tuple[str, str]
-    """Around the results that follow one answer; each is written by `Format.write_result`."""
+    """Around the results that follow one answer; each is written by `result`."""
     answer: str
     """The end of the prompt: what asks for an answer."""
     tools: Callable[[Sequence[ToolDefinition]], str]
@@ -51,9 +51,9 @@ class Chat(NamedTuple):
     begin: str = ""
     """The first thing of all."""
     between_results: str = ""
-    tools_at: Literal["system", "system_first", "before_system", "last_user"] = "system"
-    """Where the tools are told: at the end of the system's words, at their beginning, before that turn, or before the
-    last words of the user, as text that stands for itself."""
+    tools_at: Literal["system", "system_first", "before_system", "after_system", "last_user"] = "system"
+    """Where the tools are told: at the end of the system's words, at their beginning, before or after that turn, or
+    before the last words of the user, as text that stands for itself."""
     system_in_user: bool = False
     """The system's words, and the tools with them, stand at the beginning of the user's first words."""
     default_system: str = ""
@@ -68,12 +68,18 @@ class Chat(NamedTuple):
     """Around the words of an answer, where they have marks of their own."""
     before_calls: str = ""
     """Between the words of an answer and calls after them."""
+    calls_apart: bool = False
+    """`before_calls` stands before calls without words too."""
+    after_calls: str = ""
+    """What ends the turn of an answer that ends with calls, where that is not the end of `assistant`."""
     thought: tuple[str, str] | None = None
     """Around the reasoning of an answer whose calls are being answered; None: it is left out as all other reasoning."""
     no_thought: str = ""
     """What stands in the place of reasoning that is left out, or that there was none of."""
     results_inside: bool = False
     """Results stand in the turn of the answer, directly after its calls, and that turn goes on after them."""
+    reasons_again: bool = False
+    """After such results, too, `reasoning` or `no_reasoning` says whether the model is to reason."""
     result: Callable[[ToolResultPart, str], str] | None = None
     """One result as it stands in its turn; None: as `Format.write_result` writes it."""
     call_id: Callable[[CallToWrite], str] | None = None

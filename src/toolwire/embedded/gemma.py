@@ -8,7 +8,6 @@ where the schema has no place for such, text. Strings in plain quotes are read a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..tools.definition import ToolDefinition
@@ -16,14 +15,17 @@ from ..tools.registry import ToolRegistry
 from .arguments import Shape, shape_of
 from .branches import ALL_KINDS, branches, items_of, kinds_of, listed_values, properties_of, required_of
 from .format import CallToWrite
-from .formats.hermes import read_end
-from .json_source import json_text
-from .literals import UNFINISHED, WORDS, Literal, number
+from .json_source import into, json_text
+from .literals import UNFINISHED, WORDS, Literal, give_string, number
+from .marks import at_mark, comes_soon, give_to, read_end
+from .names import Except, read_name
 from .prose import Begin
 from .scanner import Scanner, Wait
-from .tagged import TaggedCall, give_to, read_name
+from .tagged import TaggedCall
 
 CALL = "call:"
+_QUOTES = tuple(f"{before}{space}{quote}" for before in ":,[{" for space in ("", " ") for quote in "\"'")
+"""Plain quotes where a value may begin: elsewhere they are part of a text, or of a mark."""
 _KINDS = ("object", "array", "string", "number", "integer", "boolean", "null")
 _DEEPEST = 8
 """How far a declaration goes into what refers to itself."""
@@ -37,33 +39,72 @@ class Marks(NamedTuple):
     quote: str
     is_typed: bool
     """Whether what stands between quotes is always a string; otherwise the schema says what it is."""
+    results: str
+    """What begins results: the model writes it itself after its calls, and stops there."""
 
 
 def begins(scanner: Scanner, tools: ToolRegistry | None, marks: Marks) -> dict[str, Begin]:
-    """What begins calls between these marks."""
+    """What begins calls between these marks, and what asks for their results."""
+
+    def ask() -> Wait[bool]:
+        if scanner.said or not scanner.calls:
+            return False
+        yield from scanner.read_space()
+        if (yield from scanner.need(1)):
+            return False
+        scanner.give_mark()
+        return True
 
     def begin() -> Wait[bool]:
         yield from scanner.read_space()
         scanner.set_lead()
         if not (yield from scanner.read_literal(CALL)):
             return False
+        size = scanner.held_length
         name = (yield from read_name(scanner, "{")).strip()
-        if not name:
-            return False
         call = TaggedCall(scanner, tools, marks.quote, marks.quote)
-        call.begin(name)
-        scanner.give_call("{")
-        problem = yield from _Object(scanner, call, marks).read(shape_of(tools.get(name) if tools else None))
+        if name:
+            call.begin(name)
+            scanner.give_call("{")
+            arguments = _Object(scanner, call, marks)
+            problem = yield from arguments.read(shape_of(tools.get(name) if tools else None))
+            has_ended = arguments.has_ended
+        elif (yield from comes_soon(scanner, size, marks.quote, (marks.opening, marks.closing))):
+            call.begin("")
+            problem, has_ended = "there is no { after the name", False
+        else:
+            return False
         if problem:
             if scanner.ended and scanner.at >= len(scanner.text):
                 problem = UNFINISHED
-            yield from call.break_off(scanner.fault(problem), (marks.closing,), (marks.opening,))
+            problem = scanner.fault(problem)
+            if not has_ended:
+                yield from _pass_broken(scanner, marks)
+            scanner.break_call(problem)
             return True
         scanner.end_call()
         yield from read_end(scanner, marks.closing)
         return True
 
-    return {marks.opening: begin}
+    return {marks.opening: begin, marks.results: ask}
+
+
+def _pass_broken(scanner: Scanner, marks: Marks) -> Wait[None]:
+    """Reads the rest of a call that cannot run, to its closing mark. Nothing in quotes of any kind ends it, and another
+    opening mark has a closing one of its own: it may stand in a string whose own quotes are what is wrong.
+    """
+    begun = 1
+    while begun:
+        scanner.give_call()
+        mark = yield from give_to(scanner, (marks.opening, marks.closing, marks.quote, *_QUOTES), scanner.give_run)
+        if mark in _QUOTES:
+            begun = begun if (yield from give_string(scanner, mark[-1])) else 0
+        elif mark == marks.quote:
+            begun = begun if (yield from give_to(scanner, (marks.quote,), scanner.give_run)) else 0
+        elif mark == marks.opening:
+            begun += 1
+        else:
+            begun = begun - 1 if mark else 0
 
 
 class _Object:
@@ -77,6 +118,8 @@ class _Object:
         """The objects and lists that are open, and what closes each."""
         self._values: list[int] = []
         """How many values each of them has."""
+        self.has_ended = False
+        """Another call begins after a value: what closes this one is missing."""
 
     def read(self, shape: Shape) -> Wait[str]:
         """Reads to the brace that closes them; what is wrong, if anything."""
@@ -92,6 +135,7 @@ class _Object:
                 continue
             if self._values[-1]:
                 if not (yield from scanner.read_literal(",")):
+                    self.has_ended = yield from at_mark(scanner, self._marks.opening)
                     return f"a comma or {closing} is missing"
                 scanner.give_call()
                 yield from scanner.give_space(scanner.give_run)
@@ -120,7 +164,7 @@ class _Object:
         scanner = self._scanner
         if (yield from scanner.read_literal(self._marks.quote)):
             pieces: list[str] = []
-            if not (yield from give_to(scanner, (self._marks.quote,), lambda at: scanner.give_run(at, _into(pieces)))):
+            if not (yield from give_to(scanner, (self._marks.quote,), lambda at: scanner.give_run(at, into(pieces)))):
                 return None
         else:
             longest = 16 * scanner.limits.name
@@ -162,26 +206,8 @@ class _Object:
         return ""
 
 
-class _Bare:
-    """The characters of what stands without marks."""
-
-    def __init__(self, others: str) -> None:
-        self._others = frozenset(others)
-
-    def __contains__(self, letter: object) -> bool:
-        return letter not in self._others
-
-
-_BARE = _Bare(",{}[]<>\"'\r\n")
-_BARE_KEY = _Bare(",:{}[]<>\"'\r\n")
-
-
-def _into(pieces: list[str]) -> Callable[[str], str]:
-    def take(text: str) -> str:
-        pieces.append(text)
-        return ""
-
-    return take
+_BARE = Except(",{}[]<>\"'\r\n")
+_BARE_KEY = Except(",:{}[]<>\"'\r\n")
 
 
 def _allows(shape: Shape, json: str) -> bool:

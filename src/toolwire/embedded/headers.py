@@ -10,10 +10,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..tools.registry import ToolRegistry
-from .broken import pass_broken
-from .json_calls import is_known
+from .json_calls import is_known, pass_arguments
+from .marks import at_any, read_any
+from .names import read_run
 from .prose import Begin
-from .scanner import Scanner, Wait, at_any
+from .scanner import Scanner, Wait
+
+_HEADER = 200
+"""Characters in which arguments must begin for what stands before them to be a header, if a spoiled one."""
+_WORDS = 3
+_SPACE = 20
+_IN_OBJECTS = ('"', "'")
 
 
 class Section(NamedTuple):
@@ -29,22 +36,17 @@ class Section(NamedTuple):
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """The marks at which a call that is broken has ended: for `read_arguments`.
-
-        What begins another call is none of them. With a quote too many or too few, nothing tells whether it stands in
-        one of the call's strings, and a call that was only quoted must not run.
-        """
+        """The marks at which a call that is broken has ended: the `ends` of `read_arguments`."""
         return (*(mark for marks in self.ends for mark in marks), *self.closes)
 
+    @property
+    def openers(self) -> tuple[str, ...]:
+        """What begins another call, or more of them: the `openers` of `read_arguments`.
 
-class _Without:
-    """All characters but these."""
-
-    def __init__(self, stops: str) -> None:
-        self._stops = frozenset(stops)
-
-    def __contains__(self, character: object) -> bool:
-        return character not in self._stops
+        They end nothing. With a quote too many or too few, nothing tells whether they stand in one of the call's
+        strings, and a call that was only quoted must not run.
+        """
+        return (*self.opens, *self.calls)
 
 
 def sections(scanner: Scanner, section: Section, read_one: Begin) -> dict[str, Begin]:
@@ -57,7 +59,9 @@ def sections(scanner: Scanner, section: Section, read_one: Begin) -> dict[str, B
         return (yield from begin_call())
 
     def begin_call() -> Wait[bool]:
-        if not (yield from read_one()):
+        size = scanner.held_length
+        found = yield from read_one()
+        if not found and not (yield from break_spoiled(scanner, None, size, section.bounds, section.openers)):
             return False
         yield from _read_ends(scanner, section)
         return True
@@ -91,20 +95,6 @@ def last_marks(scanner: Scanner, *marks: str) -> dict[str, Begin]:
     return dict.fromkeys(marks, begin)
 
 
-def read_any(scanner: Scanner, marks: Sequence[str]) -> Wait[str]:
-    """Reads the first of these marks that is here, and says which; empty if none is. None may begin another."""
-    for mark in marks:
-        if (yield from scanner.read_literal(mark)):
-            return mark
-    return ""
-
-
-def read_run(scanner: Scanner, stops: str, longest: int) -> Wait[str | None]:
-    """Reads all that comes before one of these characters, `longest` at most; None if it is longer."""
-    run = yield from scanner.read_word(_Without(stops), longest + 1)
-    return run if len(run) <= longest else None
-
-
 def read_before(scanner: Scanner, marks: Sequence[str], longest: int) -> Wait[tuple[str | None, bool]]:
     """Reads a word and one of these marks after it, which begin with `<`: the word, and whether a mark was there.
 
@@ -117,22 +107,73 @@ def read_before(scanner: Scanner, marks: Sequence[str], longest: int) -> Wait[tu
 
 
 def break_header(
-    scanner: Scanner, tools: ToolRegistry | None, name: str, problem: str, ends: Sequence[str]
+    scanner: Scanner,
+    tools: ToolRegistry | None,
+    name: str,
+    problem: str,
+    ends: Sequence[str],
+    openers: Sequence[str],
 ) -> Wait[bool]:
     """Reads a call whose header goes wrong after its name: to the end of its arguments, or to one of these marks.
 
-    It is one if something like a mark comes next, and the tool is known or the header surely is one (no name). False,
-    with all of it held, where it is none.
+    It is one if something like a mark comes next. False, with all of it held, where it is none. `openers` are those of
+    `read_arguments`.
     """
-    if (name and not is_known(tools, name)) or (yield from scanner.need(1)) != "<":
+    if "{" in name or (yield from scanner.need(1)) != "<":
         return False
-    yield from break_here(scanner, name, problem, ends)
+    yield from break_here(scanner, tools, name, problem, ends, openers)
     return True
 
 
-def break_here(scanner: Scanner, name: str, problem: str, ends: Sequence[str]) -> Wait[None]:
+def break_spoiled(
+    scanner: Scanner,
+    tools: ToolRegistry | None,
+    size: int,
+    ends: Sequence[str],
+    openers: Sequence[str],
+    name: str = "",
+) -> Wait[bool]:
+    """Reads a call whose header cannot be read: so much of what is held is the mark before it, or more of it.
+
+    It is one if something that looks like arguments follows after a few words, without a space before them unless
+    they look like a part of a mark. False, with all of it held, where it is
+    none.
+    """
+    held = scanner.held_length
+    if held == size:
+        return False
+    scanner.unread_to(size)
+    header = yield from _header(scanner, ends, openers)
+    begins = header.lstrip()[:1].isalnum() and ("|" in header or not header[0].isspace())
+    if len(header.split()) > _WORDS or not (begins or header.startswith("<")):
+        scanner.read_to(scanner.at + held - size)
+        return False
+    yield from break_here(scanner, tools, name, "the header is malformed", ends, openers)
+    return True
+
+
+def break_here(
+    scanner: Scanner,
+    tools: ToolRegistry | None,
+    name: str,
+    problem: str,
+    ends: Sequence[str],
+    openers: Sequence[str],
+) -> Wait[None]:
     """Reads the rest of a call that is surely one, and cannot be read: what stands in its strings begins nothing."""
-    scanner.begin_call(name)
+    scanner.begin_call(name, known=not name or is_known(tools, name))
     problem = scanner.fault(problem)
-    yield from pass_broken(scanner, 0, False, ends)
+    header = yield from _header(scanner, ends, openers)
+    scanner.give_run(scanner.at + len(header))
+    yield from pass_arguments(scanner, 0, False, ends, openers)
     scanner.break_call(problem)
+
+
+def _header(scanner: Scanner, ends: Sequence[str], openers: Sequence[str]) -> Wait[str]:
+    """What stands before arguments that begin soon; empty if none do."""
+    come = yield from scanner.need(_HEADER)
+    brace = come.find("{")
+    while brace >= 0 and come[brace + 1 : brace + _SPACE].lstrip()[:1] not in _IN_OBJECTS:
+        brace = come.find("{", brace + 1)
+    header = come[: max(brace, 0)]
+    return "" if any(mark in header for mark in (*ends, *openers)) else header

@@ -13,22 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..tools.definition import ToolDefinition
 from ..tools.registry import ToolRegistry
 from .arguments import Shape
 from .format import CallToWrite
 from .json_calls import read_arguments
-from .json_source import as_it_is, json_text
+from .json_source import as_it_is, json_text, written
+from .marks import at_mark, comes_soon, read_any
+from .names import Except
 from .prose import Begin
-from .scanner import SPACE, Scanner, Wait, at_any, at_mark
-from .tagged import TaggedCall, give_to
+from .scanner import Scanner, Wait
+from .tagged import TaggedCall
 
 _KEY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:.")
 _KEY_LENGTH = 20
 _ATTRIBUTES = 8
 _BETWEEN = 8
 """Marks between a wrapper and its first call: what is no call is read again, and must not be long."""
-_NOT_BARE = SPACE | frozenset("\"'<>")
+_BARE = Except(" \t\r\n\"'<>")
 
 NOT_TEXT = Shape({"type": ["number", "boolean", "null", "object", "array"]}, {})
 """A value of which the markup says that it is no string."""
@@ -86,11 +87,12 @@ class Invokes:
         *,
         between: Sequence[str] = (),
         leave_at: Sequence[str] = (),
+        openers: Sequence[str] = (),
         rename: Callable[[str], str] = as_it_is,
     ) -> None:
         """`wrappers` are marks before calls, each with the one that closes it; `between` are marks that mean nothing
-        by themselves; `leave_at` are further marks at which a call that is broken has ended; `rename` finds the tool
-        that is meant by a name.
+        by themselves; `leave_at` are further marks at which a call that is broken has ended, and `openers` further
+        ones that stand before calls; `rename` finds the tool that is meant by a name.
         """
         self._scanner = scanner
         self._tools = tools
@@ -99,7 +101,8 @@ class Invokes:
         self._closings = tuple(dict.fromkeys(wrappers.values()))
         self._between = between
         self._rename = rename
-        self._leave_at = (*wrappers, *self._closings, tags.invoke, *leave_at)
+        self._leave_at = (*self._closings, *leave_at)
+        self._openers = (tags.invoke, *wrappers, *openers)
 
     def begins(self, *, bare: bool = True) -> dict[str, Begin]:
         """What begins calls: the wrappers and, if `bare`, a call without one."""
@@ -113,7 +116,7 @@ class Invokes:
         scanner = self._scanner
         yield from scanner.read_space()
         for _ in range(_BETWEEN):
-            if not (yield from _read_one(scanner, self._between)):
+            if not (yield from read_any(scanner, self._between)):
                 break
             yield from scanner.read_space()
         scanner.set_lead()
@@ -134,10 +137,10 @@ class Invokes:
         scanner, tags = self._scanner, self._tags
         while True:
             yield from scanner.read_space()
-            if (yield from _read_one(scanner, self._closings)):
+            if (yield from read_any(scanner, self._closings)):
                 scanner.give_markup()
                 return
-            if (yield from _read_one(scanner, self._between)):
+            if (yield from read_any(scanner, self._between)):
                 scanner.give_markup()
                 continue
             if not (yield from at_mark(scanner, tags.invoke)):
@@ -158,12 +161,12 @@ class Invokes:
         name = tags.decode(attributes.get(tags.name, "")) if attributes else ""
         call = TaggedCall(scanner, self._tools, tags.parameter, tags.value_end)
         if attributes is None or not name:
-            if not certain:
+            if not (certain or (yield from comes_soon(scanner, size, tags.parameter, (tags.invoke, tags.end)))):
                 return False
             problem = call.fault("the call names no tool")
             self._read_again(size)
             call.begin("")
-            yield from call.break_off(problem, (tags.end,), self._leave_at)
+            yield from call.break_off(problem, (tags.end,), self._leave_at, self._openers)
             return True
         yield from scanner.read_space()
         if tags.body[0] and (yield from scanner.read_literal(tags.body[0])):
@@ -179,7 +182,7 @@ class Invokes:
         call.begin(name, call_id)
         problem = yield from self._read_parameters(call)
         if problem:
-            yield from call.break_off(problem, (tags.end,), self._leave_at)
+            yield from call.break_off(problem, (tags.end,), self._leave_at, self._openers)
         else:
             call.end()
         return True
@@ -211,9 +214,7 @@ class Invokes:
                 return ""
             if not (yield from scanner.read_literal(tags.parameter)):
                 problem = f"there is something other than {tags.parameter}…{tags.stop} or {tags.end}"
-                problem = call.fault(problem, tags.parameter, tags.end)
-                yield from self._pass_stray()
-                return problem
+                return (yield from call.no_argument(problem, (tags.parameter, tags.end), self._openers))
             attributes = yield from read_attributes(scanner, tags.stop)
             if attributes is None or tags.key not in attributes:
                 problem = call.fault(f"{tags.parameter}…{tags.stop} is malformed")
@@ -223,17 +224,6 @@ class Invokes:
             problem = call.key(tags.decode(attributes[tags.key])) or (yield from self._read_value(call, attributes))
             if problem:
                 return problem
-
-    def _pass_stray(self) -> Wait[None]:
-        """Gives what is no argument where one was due. It may be one whose tag is wrong: what stands in it begins
-        nothing.
-        """
-        scanner, tags = self._scanner, self._tags
-        if (yield from at_any(scanner, self._leave_at)):
-            return
-        ends = (tags.value_end, tags.parameter, tags.end, *self._closings)
-        if (yield from give_to(scanner, ends, scanner.give_run)) != tags.value_end:
-            scanner.unread()
 
     def _read_value(self, call: TaggedCall, attributes: Attributes) -> Wait[str]:
         scanner, tags = self._scanner, self._tags
@@ -269,39 +259,10 @@ def read_attributes(scanner: Scanner, stop: str) -> Wait[dict[str, str] | None]:
 def _read_attribute(scanner: Scanner) -> Wait[str | None]:
     quote = yield from scanner.need(1)
     if quote not in ('"', "'"):
-        return (yield from _read_until(scanner, _NOT_BARE)) or None
+        return (yield from scanner.read_word(_BARE, scanner.limits.name)) or None
     scanner.read_to(scanner.at + 1)
-    value = yield from _read_until(scanner, quote)
+    value = yield from scanner.read_word(Except(quote), scanner.limits.name)
     return value if (yield from scanner.read_literal(quote)) else None
-
-
-def _read_until(scanner: Scanner, stops: str | frozenset[str]) -> Wait[str]:
-    """Reads on to one of these characters, as far as a name may go."""
-    pieces: list[str] = []
-    room = scanner.limits.name
-    while room > 0 and (yield from scanner.more()):
-        text, at = scanner.text, scanner.at
-        end = min(len(text), at + room)
-        while at < end and text[at] not in stops:
-            at += 1
-        room -= at - scanner.at
-        pieces.append(scanner.read_to(at))
-        if at < end:
-            break
-    return "".join(pieces)
-
-
-def _read_one(scanner: Scanner, marks: Sequence[str]) -> Wait[bool]:
-    """Reads one of these marks, if it is next."""
-    for mark in marks:
-        if (yield from scanner.read_literal(mark)):
-            return True
-    return False
-
-
-def written(value: Any) -> str:
-    """A value as these families write it: strings as they are, everything else as JSON."""
-    return value if isinstance(value, str) else json_text(value)
 
 
 def write_wrapped(calls: Sequence[CallToWrite], tags: Tags, opening: str, closing: str) -> str:
@@ -324,8 +285,3 @@ def write_invoke(call: CallToWrite, tags: Tags, *, line: str = "\n", more: str =
             return f"{begin}{tags.body[0]}{body}{tags.body[1]}{line}{tags.end}"
         pieces.append(f'{tags.parameter} {tags.key}="{key}"{tags.kind(value)}{tags.stop}{text}{tags.value_end}{line}')
     return f"{''.join(pieces)}{tags.end}"
-
-
-def about(tool: ToolDefinition) -> str:
-    """One tool as the JSON that these families are told it in."""
-    return json_text({"name": tool.name, "description": tool.description, "parameters": tool.parameters})

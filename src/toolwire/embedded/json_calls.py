@@ -19,10 +19,10 @@ from ..json_reader import JsonReader
 from ..tools.registry import ToolRegistry
 from .broken import pass_broken
 from .json_source import as_it_is, decoded, json_text, read_raw
+from .marks import at_any
 from .quoted import Unquoting
 from .repair import MISSING, NO_COMMA, NO_SINGLE, Repairing, read_single_quoted
-from .scanner import Scanner, Wait, at_any, no_json
-from .scanner import at_mark as at_mark
+from .scanner import Scanner, Wait, no_json
 
 _UNFINISHED = "the call is not finished"
 _BAD = "the call is not valid JSON"
@@ -82,9 +82,14 @@ def read_call(
     members: Members = NAMED,
     *,
     ends: Sequence[str] = (),
+    openers: Sequence[str] = (),
+    after: Sequence[str] = (),
     certain: bool = True,
 ) -> Wait[Outcome]:
     """Reads the object that is next (`{`). What is held goes with it: as markup, if `set_lead` said so.
+
+    `openers` and `after` are those of `pass_broken`, for families whose calls may be quoted as they stand in a string
+    of JSON, where the quotes of an object must be escaped.
 
     `certain` says that it must be a call. Otherwise it is one only if it begins with the name of a known tool and then
     its arguments, an object, and at most `"type": "function"` before them: everything else is `NOTHING`, and held.
@@ -99,7 +104,8 @@ def read_call(
             call.begin_broken()
         problem = scanner.fault(_why(scanner, fault.problem))
         if fault.depth:
-            yield from pass_broken(scanner, fault.depth, fault.in_string, ends, single=fault.single)
+            rest = (scanner, fault.depth, fault.in_string, ends)
+            yield from pass_broken(*rest, single=fault.single, openers=openers, after=after)
         scanner.break_call(problem)
         return Outcome.BROKEN
     return Outcome.CALL
@@ -150,11 +156,18 @@ def read_calls(
 
 
 def read_arguments(
-    scanner: Scanner, tools: ToolRegistry | None, name: str, call_id: str = "", *, ends: Sequence[str] = ()
+    scanner: Scanner,
+    tools: ToolRegistry | None,
+    name: str,
+    call_id: str = "",
+    *,
+    ends: Sequence[str] = (),
+    openers: Sequence[str] = (),
 ) -> Wait[Outcome]:
     """Reads a call of which what is held is the beginning: its arguments, a JSON object, are next, space aside.
 
-    One of the marks `ends` directly after the name is a call without arguments.
+    One of the marks `ends` directly after the name is a call without arguments. What begins another call (`openers`)
+    ends a broken one only where the family has no `ends`, and then only after its bracket.
     """
     scanner.begin_call(name, call_id, known=is_known(tools, name))
     yield from scanner.give_space(scanner.give_run)
@@ -165,14 +178,22 @@ def read_arguments(
             scanner.end_call()
             return Outcome.CALL
     else:
-        if come and (yield from at_any(scanner, ends)):
+        if come and (yield from at_any(scanner, ends or openers)):
             scanner.end_call("{}")
             return Outcome.CALL
         flow = _Flow(complete=False, depth=0, in_string=False)
     problem = scanner.fault(_why(scanner, "the arguments are not a valid JSON object", flow.depth))
-    yield from pass_broken(scanner, flow.depth, flow.in_string, ends, single=flow.single)
+    yield from pass_arguments(scanner, flow.depth, flow.in_string, ends, openers, single=flow.single)
     scanner.break_call(problem)
     return Outcome.BROKEN
+
+
+def pass_arguments(
+    scanner: Scanner, depth: int, in_string: bool, ends: Sequence[str], openers: Sequence[str], *, single: bool = False
+) -> Wait[None]:
+    """Reads the rest of arguments that are broken, with `ends` and `openers` as for `read_arguments`."""
+    nested = openers if ends else ()
+    yield from pass_broken(scanner, depth, in_string, ends, single=single, openers=nested, after=ends or openers)
 
 
 def _flow(scanner: Scanner, ends: Sequence[str]) -> Wait[_Flow]:

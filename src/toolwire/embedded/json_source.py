@@ -10,6 +10,8 @@ from ..json_reader import JsonReader
 from ..strict_json import NotStrict, parse
 from .scanner import Scanner, Wait
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 
 def as_it_is(text: str) -> str:
     """JSON that is passed on unchanged."""
@@ -23,7 +25,22 @@ def quote(text: str) -> str:
 
 def json_text(value: Any) -> str:
     """A value as JSON on one line, letters of all scripts as they are."""
-    return json.dumps(value, ensure_ascii=False)
+    return _encode(value)
+
+
+def written(value: Any) -> str:
+    """A value where text stands without quotes: strings as they are, everything else as JSON."""
+    return value if isinstance(value, str) else json_text(value)
+
+
+def into(collected: list[str]) -> Callable[[str], str]:
+    """What keeps text that adds nothing to a call yet."""
+
+    def take(text: str) -> str:
+        collected.append(text)
+        return ""
+
+    return take
 
 
 def read_value(scanner: Scanner, give: Callable[[int], None] | None = None) -> Wait[bool]:

@@ -1,8 +1,8 @@
-"""Calls as a JSON list after a mark, as many families write them.
+"""Calls as JSON after a mark, as many families write them: objects one after the other, or a list.
 
     <tool_calls>[{"name": "search", "arguments": {"query": "x"}}]</tool_calls>
 
-The closing mark, where a family has one, need not come. Objects without a list around them are calls too.
+The closing mark, where a family has one, need not come.
 """
 
 from __future__ import annotations
@@ -11,10 +11,42 @@ from collections.abc import Sequence
 
 from ..tools.registry import ToolRegistry
 from .format import CallToWrite
-from .formats.hermes import read_end, read_objects, write_object
 from .json_calls import NAMED, Members, Outcome, read_call, read_calls
+from .json_source import json_text
+from .marks import read_end
 from .prose import Begin
 from .scanner import Scanner, Wait
+
+
+def read_objects(
+    scanner: Scanner,
+    tools: ToolRegistry | None,
+    closing: str,
+    ends: Sequence[str],
+    members: Members = NAMED,
+    *,
+    certain: bool = True,
+) -> Wait[bool]:
+    """Reads the calls that stand here, each an object, and the mark after them, which need not come.
+
+    What was read so far, an opening mark, is markup. False if no call is here. `certain` is that of `read_call`.
+    """
+    found = False
+    while True:
+        yield from scanner.read_space()
+        if found and (yield from scanner.read_literal(closing)):
+            scanner.give_markup()
+            return True
+        if (yield from scanner.need(1)) != "{":
+            if found:
+                scanner.give_text()
+            return found
+        scanner.set_lead()
+        if (yield from read_call(scanner, tools, members, ends=ends, certain=certain)) is Outcome.NOTHING:
+            if found:
+                scanner.retract()
+            return found
+        found = True
 
 
 def lists(
@@ -56,6 +88,11 @@ def read_list(
     if closing:
         yield from read_end(scanner, closing)
     return True
+
+
+def write_object(call: CallToWrite, arguments: str = "arguments") -> str:
+    """A call as an object; `arguments` is what the family calls them."""
+    return json_text({"name": call.name, arguments: call.arguments})
 
 
 def write_list(calls: Sequence[CallToWrite]) -> str:

@@ -3,6 +3,9 @@
 Strings in single, double or triple quotes with the escapes of Python, numbers as both languages write them, the words
 of both, lists, tuples (they become arrays) and dicts whose keys are strings, trailing commas. What is JSON already
 comes out as it stands; `\\/` in double quotes is JSON's too. Everything is read once, and the inside of a string flows.
+
+A single quote within a word (`'it's'`) ends no string that is a value as a whole: some models' chat templates put
+single quotes around a text and escape nothing in it.
 """
 
 from __future__ import annotations
@@ -205,8 +208,12 @@ class Literal:
         self._give('"')
         self.in_string = True
         said = Saying(is_json=quotes == '"')
-        if not (yield from give_string(scanner, quotes, said)):
-            return self._fail(UNFINISHED)
+        while True:
+            if not (yield from give_string(scanner, quotes, said)):
+                return self._fail(UNFINISHED)
+            if quotes != "'" or self._open or not (yield from self._is_apostrophe(said)):
+                break
+            scanner.give_call(f"{said.rest()}'")
         self.in_string = False
         scanner.give_call(said.rest())
         if said.problem:
@@ -220,6 +227,10 @@ class Literal:
         scanner.give_call('"')
         self.quotes = quotes
         return True
+
+    def _is_apostrophe(self, said: Saying) -> Wait[bool]:
+        """Whether the quote that is held stands within a word: no string of Python ends there."""
+        return said.last.isalnum() and (yield from self._scanner.need(1)).isalnum()
 
 
 def read_quotes(scanner: Scanner) -> Wait[str]:
@@ -269,9 +280,12 @@ class Saying:
         """The control characters that stood there as they are."""
         self.is_mended = False
         """Whether there was an escape that JSON does not have."""
+        self.last = ""
+        """The character that came last."""
 
     def __call__(self, text: str) -> str:
         """What the next piece adds; an escape that is not whole waits for the rest of it."""
+        self.last = text[-1:] or self.last
         if self._waiting:
             text, self._waiting = self._waiting + text, ""
         said: list[str] = []

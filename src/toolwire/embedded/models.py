@@ -97,6 +97,8 @@ TRAINED: tuple[tuple[str, str], ...] = (
     ("ling-3", "glm47"),
     ("ring-3", "glm47"),
     ("spark-2.5", "glm47"),
+    ("spark2.5", "glm47"),
+    ("spark2p5", "glm47"),
     ("laguna", "poolside-v1"),
     ("poolside", "poolside-v1"),
     ("minimax*m3", "minimax-m3"),
@@ -120,6 +122,8 @@ TRAINED: tuple[tuple[str, str], ...] = (
     ("interns1", "interns1"),
     ("internlm", "internlm2"),
     ("command-a-plus", "cohere4"),
+    ("cohere2moe", "cohere4"),
+    ("cohere2-moe", "cohere4"),
     ("command-a", "cohere3"),
     ("command-r7b", "cohere3"),
     ("command-r", "command-r"),
@@ -146,6 +150,19 @@ TRAINED: tuple[tuple[str, str], ...] = (
 """Words in a model's name, in small letters, with `*` where others may stand between them; and the format. The first
 row that fits counts; its first word must begin a word of the name.
 """
+
+
+OTHER_TURNS: tuple[str, ...] = (
+    *("ling-3", "ring-3", "spark-2.5", "spark2.5", "reka", "firefunction", "nemotron-super", "toolace", "watt-tool"),
+    *("apriel-1.6", "functionary*3.2", "spark2p5"),
+)
+"""Models that write calls as a family does, in prompts that are laid out otherwise."""
+
+
+def has_other_turns(model: str) -> bool:
+    """Whether the prompts of the model of this name are laid out otherwise than those of its family."""
+    written = model.lower().translate(_SEPARATORS)
+    return any(_fits(pattern, written) for pattern in OTHER_TURNS)
 
 
 def trained_format(model: str) -> str:

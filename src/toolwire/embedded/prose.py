@@ -7,7 +7,8 @@ mark that is written out, and reasoning stands between marks of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from .scanner import SLICE, PieceKind, Scanner, Wait
@@ -16,7 +17,8 @@ Begin = Callable[[], Wait[bool]]
 """Reads on from where a call may begin. True when what was read was given, calls or text, and nothing is held; False,
 with all of it held, when this is no call."""
 
-_FENCE = "```"
+FENCE = "```"
+
 _FENCE_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.")
 _FENCE_WORD_LENGTH = 20
 
@@ -60,7 +62,7 @@ def prose(
     def may_be(text: str, at: int) -> bool:
         if text[at] == "`":
             come = text[at : at + 4]
-            return come != "````" and (len(come) < 3 or come.startswith(_FENCE))
+            return come != "````" and (len(come) < 3 or come.startswith(FENCE))
         return may_begin is None or may_begin(text, at)
 
     while (yield from _find(scanner, stops, may_be)):
@@ -91,14 +93,12 @@ def marked(scanner: Scanner, openers: Mapping[str, Begin], thinking: Thinking | 
     if not closing:
         scanner.plain = PieceKind.TEXT
     in_reasoning = tuple(openers) if thinking is not None and thinking.ended_by_calls else ()
-    looked_for = {ends: _Marks((*ends, *in_reasoning)) for ends in (closings, *((mark,) for mark in closings))}
-    looked_for[()] = _Marks((*openers, *closes, *closings))
+    everywhere = (*openers, *closes, *closings)
     while True:
-        marks = looked_for[closing]
-        if not (yield from _find(scanner, marks.starts, marks.may_be)):
+        mark = yield from pass_to_mark(scanner, (*closing, *in_reasoning) if closing else everywhere)
+        if not mark:
             return
-        mark = yield from marks.read(scanner)
-        if mark and mark in openers:
+        if mark in openers:
             calls = scanner.calls
             if not (yield from openers[mark]()):
                 scanner.retract()
@@ -107,7 +107,7 @@ def marked(scanner: Scanner, openers: Mapping[str, Begin], thinking: Thinking | 
         elif mark in closes and not scanner.said:
             closing, scanner.plain, seen = (closes[mark],), PieceKind.REASONING, True
             scanner.give_mark()
-        elif mark and (mark in closing or not (closing or mark in closes or seen or scanner.calls)):
+        elif mark in closing or not (closing or mark in closes or seen or scanner.calls):
             closing, scanner.plain, scanner.said, seen = (), PieceKind.TEXT, False, True
             scanner.give_mark()
         else:
@@ -115,11 +115,22 @@ def marked(scanner: Scanner, openers: Mapping[str, Begin], thinking: Thinking | 
             scanner.retract()
 
 
+def pass_to_mark(scanner: Scanner, marks: tuple[str, ...]) -> Wait[str]:
+    """Passes text by up to the first of these marks, and reads that, which it says; empty at the end of the answer."""
+    looked_for = _marks(marks)
+    while (yield from _find(scanner, looked_for.starts, looked_for.may_be)):
+        mark = yield from looked_for.read(scanner)
+        if mark:
+            return mark
+        scanner.pass_to(scanner.at + 1)
+    return ""
+
+
 class _Marks:
     """Marks that are looked for together."""
 
-    def __init__(self, marks: Iterable[str]) -> None:
-        self._marks = tuple(dict.fromkeys(marks))
+    def __init__(self, marks: tuple[str, ...]) -> None:
+        self._marks = marks
         self._longest = max(map(len, self._marks), default=0)
         self._beginnings = frozenset(mark[:size] for mark in self._marks for size in range(1, len(mark)))
         self.starts = "".join(dict.fromkeys(mark[0] for mark in self._marks))
@@ -138,6 +149,12 @@ class _Marks:
                     scanner.read_to(scanner.at + len(mark))
                     return mark
         return ""
+
+
+@lru_cache(maxsize=256)
+def _marks(marks: tuple[str, ...]) -> _Marks:
+    """Made once for a family, and not for each of its answers."""
+    return _Marks(marks)
 
 
 def _find(scanner: Scanner, stops: str, may_be: Callable[[str, int], bool]) -> Wait[bool]:
@@ -175,7 +192,7 @@ def _find_start(scanner: Scanner, stops: str, may_be: Callable[[str, int], bool]
 
 def _read_fence(scanner: Scanner, starts: str) -> Wait[bool]:
     """Reads a line that opens a code fence and the space after it, if one of `starts` comes then."""
-    if not (yield from scanner.read_literal(_FENCE)):
+    if not (yield from scanner.read_literal(FENCE)):
         return False
     yield from scanner.read_word(_FENCE_WORD, _FENCE_WORD_LENGTH)
     yield from scanner.read_space()
@@ -187,7 +204,7 @@ def _read_fenced(scanner: Scanner, starts: str, begin: Begin) -> Wait[None]:
     """After a call that begins a code fence: the calls that follow it directly, and the end of the fence."""
     while True:
         yield from scanner.read_space()
-        if (yield from scanner.read_literal(_FENCE)):
+        if (yield from scanner.read_literal(FENCE)):
             scanner.give_markup()
             return
         come = yield from scanner.need(1)

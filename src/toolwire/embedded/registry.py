@@ -143,7 +143,7 @@ def text_format(name: str, *, provider: str = "") -> Format:
         name = _ALIASES.get(name, name)
     if name not in _formats:
         if name not in _BUILT_IN:
-            raise ConfigError(f"there is no text format {name[:80]!r}", hint=f"Known: {', '.join(format_names())}.")
+            raise ConfigError(f"there is no text format {name[:80]!r}", hint=known_formats(name))
         module = import_module(f".formats.{_BUILT_IN[name]}", __package__)
         _formats[name] = getattr(module, name.upper().replace("-", "_"))
     return _formats[name]
@@ -162,6 +162,22 @@ def format_of_model(model: str, *, provider: str = "") -> Format | None:
 def is_format(name: str) -> bool:
     """Whether there is a format of this name."""
     return name in _BUILT_IN or name in _formats or name in _ALIASES or name == AUTO
+
+
+def known_formats(name: str, *, before: str = "") -> str:
+    """For somebody who wrote a name that is none: which formats are like it or are that model's, and what there is.
+
+    `before` stands before each name that may have been meant.
+    """
+    import difflib
+
+    name = name[:64].lower()
+    names = [*format_names(), *_ALIASES]
+    near = [each for each in names if name and each.startswith(name)][:3]
+    near = near or difflib.get_close_matches(name, names, 3, 0.65) or list(filter(None, [trained_format(name)]))
+    meant = f"Did you mean {', '.join(before + each for each in near)}? " if near else ""
+    taught = [each for each in format_names() if not text_format(each).models]
+    return f"{meant}Known: {', '.join(taught)}, and families such as hermes (toolwire formats lists them)."
 
 
 def other_names(name: str) -> list[str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .literals import NO_COMMA, NO_RAW, NO_SINGLE, Literal, Next, Saying
-from .scanner import Scanner, Wait, at_any
+from .marks import at_any
+from .scanner import Scanner, Wait
 
 __all__ = ["MISSING", "NO_COMMA", "NO_SINGLE", "Repairing", "read_single_quoted"]
 

@@ -11,7 +11,7 @@ The promise to keep when writing a reader: decide only on what has been read, ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Iterable
+from collections.abc import Callable, Container, Generator
 from enum import IntEnum
 from typing import NoReturn, TypeVar
 
@@ -340,28 +340,6 @@ class Scanner:
             if at < end:
                 return
 
-    def give_until(self, mark: str, give: Callable[[int], None]) -> Wait[bool]:
-        """Gives all that comes before this mark, and reads the mark; False if it never comes.
-
-        No more is kept waiting than may be the beginning of the mark.
-        """
-        while (yield from self.more()):
-            text = self.text
-            found = text.find(mark, self.at)
-            if found >= 0:
-                give(found)
-                self.read_to(found + len(mark))
-                return True
-            kept = 0
-            begun = text.find(mark[0], max(self.at, len(text) - len(mark) + 1))
-            while begun >= 0 and not kept:
-                kept = len(text) - begun if mark.startswith(text[begun:]) else 0
-                begun = text.find(mark[0], begun + 1)
-            give(len(text) - kept)
-            if len((yield from self.need(kept + 1))) == kept:
-                give(self.at + kept)
-        return False
-
     def _use_room(self) -> None:
         self._room -= self._held_length
         if self._room < 0:
@@ -386,6 +364,8 @@ class Scanner:
     def break_call(self, problem: str) -> None:
         """The open call ends with what is held, and cannot run: `problem` says what is wrong, and where (`fault`)."""
         self.said = False
+        # What follows may be what the broken call quotes. Mended, it might become a call.
+        self.repair = False
         if self._foreign:
             self.give_text()
             return
@@ -416,26 +396,14 @@ class Scanner:
         self._held.clear()
         self._held_length = self._lead = 0
 
+    def unread_to(self, size: int) -> None:
+        """So many characters stay held; the others that are held are read again."""
+        lead = self._lead
+        self.unread()
+        self.read_to(self.at + size)
+        self._lead = lead
+
     def retract(self) -> None:
         """What is held is no call: its first character is text, and the rest is read again."""
         self.unread()
         self.pass_to(self.at + 1)
-
-
-def at_mark(scanner: Scanner, mark: str) -> Wait[bool]:
-    """Whether this mark is next, without reading it: said as soon as it is certain."""
-    while True:
-        come = scanner.text[scanner.at : scanner.at + len(mark)]
-        if come == mark:
-            return True
-        if len(come) == len(mark) or scanner.ended or not mark.startswith(come):
-            return False
-        yield
-
-
-def at_any(scanner: Scanner, marks: Iterable[str]) -> Wait[bool]:
-    """Whether one of these marks is next, without reading it."""
-    for mark in marks:
-        if (yield from at_mark(scanner, mark)):
-            return True
-    return False

@@ -8,16 +8,17 @@ templates of some write for it, is null as well, where null is allowed and that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from ..tools.registry import ToolRegistry
 from .arguments import Shape, shape_of
 from .broken import pass_broken
 from .json_calls import is_known
-from .json_source import json_text, quote
+from .json_source import into, json_text, quote
 from .literals import UNFINISHED, Literal
-from .scanner import SPACE, Scanner, Wait, at_any
+from .marks import at_any, give_to, read_line_end
+from .scanner import SPACE, Scanner, Wait
 
 Take = Callable[[str], str]
 Openings = Mapping[str, Sequence[str]]
@@ -25,7 +26,6 @@ Openings = Mapping[str, Sequence[str]]
 trimmed, the mark begins with one."""
 
 _NO_OPENINGS: Openings = MappingProxyType({})
-_NOT_IN_NAMES = frozenset("\r\n<>")
 
 
 class TaggedCall:
@@ -35,7 +35,7 @@ class TaggedCall:
         call.begin("search")
         problem = call.key("query") or (yield from call.value(("</parameter>",)))
         if problem:
-            yield from call.break_off(problem, ("</function>",), ("<tool_call>",))
+            yield from call.break_off(problem, ("</function>",), openers=("<function=",))
         else:
             call.end()
 
@@ -63,6 +63,8 @@ class TaggedCall:
         """The mark that ends the value that is open; empty where none is."""
         self._is_whole = False
         """That value was a literal, and all of it was read."""
+        self._has_ended = False
+        """Another call begins where an argument was due."""
         self.mark = ""
         """The mark that ended the last value."""
 
@@ -116,7 +118,7 @@ class TaggedCall:
             if (yield from scanner.need(1)) in ("{", "["):
                 return (yield from self.literal(ends, openings=openings))
         collected: list[str] = []
-        if not (yield from self._read_to(ends, trim, openings, _into(collected))):
+        if not (yield from self._read_to(ends, trim, openings, into(collected))):
             return self.left_open(ends[0])
         scanner.give_call(_short_json(shape, "".join(collected)))
         return ""
@@ -155,23 +157,41 @@ class TaggedCall:
         """The call has ended with what is held."""
         self._scanner.end_call("}" if self._given else "{}")
 
-    def break_off(self, problem: str, ends: Sequence[str], before: Sequence[str] = ()) -> Wait[None]:
+    def break_off(
+        self, problem: str, ends: Sequence[str], before: Sequence[str] = (), openers: Sequence[str] = ()
+    ) -> Wait[None]:
         """Reads the rest of a call that cannot run: to one of `ends`, which belongs to it, or of `before`, which stays
         unread. Neither counts inside a value, so that what stands there begins nothing.
+
+        What begins another call or a wrapper (`openers`) may stand in a value too, of which the own tag is what is
+        wrong. So it does not end the call, and the next of `ends` or `before` belongs to it, unless a value ends first.
         """
         scanner = self._scanner
-        marks = (self._opening, *ends, *before)
+        if self._has_ended:
+            scanner.break_call(problem)
+            return
+        quotes = self._quotes[:1] if self._quotes else ()
+        marks = (self._opening, self._closing, *quotes, *openers, *ends, *before)
         over = self._is_whole and (yield from at_any(scanner, marks))
         if self._until and not over and not (yield from self._pass_value(self._until)):
             scanner.break_call(problem)
             return
-        while True:
+        begun = 1
+        while begun:
             scanner.give_call()
             mark = yield from give_to(scanner, marks, scanner.give_run)
-            if mark in before:
-                scanner.unread()
-            if mark != self._opening or not (yield from self._pass_value(self._closing)):
-                break
+            if mark in openers:
+                begun += 1
+            elif mark == self._closing:
+                begun = 1
+            elif mark in (self._opening, *quotes):
+                if mark in quotes:
+                    scanner.unread()
+                begun = begun if (yield from self._pass_value(self._closing)) else 0
+            else:
+                begun = begun - 1 if mark else 0
+        if mark in before:
+            scanner.unread()
         scanner.break_call(problem)
 
     def _pass_value(self, until: str) -> Wait[bool]:
@@ -189,6 +209,14 @@ class TaggedCall:
         if scanner.ended and any(mark.startswith(scanner.text[scanner.at :]) for mark in ("", *marks)):
             problem = UNFINISHED
         return scanner.fault(problem)
+
+    def no_argument(self, problem: str, marks: Sequence[str], openers: Sequence[str]) -> Wait[str]:
+        """For `break_off`: none of these marks comes where an argument or the end of the call is due.
+
+        If one of `openers` does, the call has ended there without its own end.
+        """
+        self._has_ended = yield from at_any(self._scanner, openers)
+        return self.fault(problem, *marks)
 
     def left_open(self, end: str) -> str:
         """For `break_off`: the last value was not closed with this mark."""
@@ -227,91 +255,3 @@ def _short_json(shape: Shape, text: str) -> str:
     if text.strip() == "None" and "null" in shape.kinds and not shape.allows_string("None"):
         return "null"
     return shape.json_of(text)
-
-
-def read_name(scanner: Scanner, stop: str) -> Wait[str]:
-    """Reads a name and the mark after it; empty if there is none, or what is there cannot be one."""
-    name = yield from _read_run(scanner, stop[0])
-    return name if name and (yield from scanner.read_literal(stop)) else ""
-
-
-def read_bare_name(scanner: Scanner) -> Wait[str]:
-    """Reads a name that ends with its line or where a tag begins, and stands there without quotes; empty if there is
-    none, or what is there cannot be one.
-    """
-    return (yield from _read_run(scanner, "<")).strip()
-
-
-def _read_run(scanner: Scanner, stop: str) -> Wait[str]:
-    """Reads what stands before this character; empty if that is longer than a name may be."""
-    pieces: list[str] = []
-    room = scanner.limits.name + 1
-    while room > 0 and (yield from scanner.more()):
-        text, at = scanner.text, scanner.at
-        end = min(len(text), at + room)
-        while at < end and text[at] != stop and text[at] not in _NOT_IN_NAMES:
-            at += 1
-        room -= at - scanner.at
-        pieces.append(scanner.read_to(at))
-        if at < end:
-            break
-    return "".join(pieces) if room > 0 else ""
-
-
-def read_line_end(scanner: Scanner) -> Wait[bool]:
-    """Reads one line end, if it is next."""
-    return (yield from scanner.read_literal("\r\n")) or (yield from scanner.read_literal("\n"))
-
-
-def give_to(scanner: Scanner, ends: Sequence[str], give: Callable[[int], None], *, trim: bool = False) -> Wait[str]:
-    """Gives all that comes before the first of these marks, and reads the mark, which it says; empty if none comes.
-
-    With `trim` one line end before the mark is read with it. No more is kept waiting than may be the beginning of a
-    mark. No mark may stand inside another.
-    """
-    marks = {mark: end for end in ends for mark in _variants(end, trim)}
-    while (yield from scanner.more()):
-        text, at = scanner.text, scanner.at
-        found, which = len(text), ""
-        for mark in marks:
-            place = text.find(mark, at, found + len(mark) - 1 if which else len(text))
-            if place >= 0 and (not which or place < found):
-                found, which = place, mark
-        if not which:
-            found = _may_begin(text, at, marks)
-        if found > at:
-            give(found)
-            continue
-        if which:
-            scanner.read_to(at + len(which))
-            return marks[which]
-        kept = len(text) - at
-        if len((yield from scanner.need(kept + 1))) == kept:
-            give(scanner.at + kept)
-    return ""
-
-
-def _variants(end: str, trim: bool) -> tuple[str, ...]:
-    return (f"\r\n{end}", f"\n{end}", end) if trim and not end.startswith("\n") else (end,)
-
-
-def _may_begin(text: str, at: int, marks: Iterable[str]) -> int:
-    """Where a mark may have begun at the end of the text; the end itself if none has."""
-    length = len(text)
-    found = length
-    for mark in marks:
-        place = text.find(mark[0], max(at, length - len(mark) + 1), found)
-        while place >= 0:
-            if mark.startswith(text[place:]):
-                found = place
-                break
-            place = text.find(mark[0], place + 1, found)
-    return found
-
-
-def _into(collected: list[str]) -> Take:
-    def take(text: str) -> str:
-        collected.append(text)
-        return ""
-
-    return take

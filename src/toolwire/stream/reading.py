@@ -171,6 +171,7 @@ class AnswerStream:
                     "arguments": arrived.arguments if runs else call.text,
                     "complete": runs,
                     "problem": None if runs else arrived.problem,
+                    **({"repairs": list(arrived.repairs)} if runs and arrived.repairs else {}),
                 }
             )
         made: dict[str, Any] = {

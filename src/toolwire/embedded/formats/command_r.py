@@ -26,10 +26,10 @@ from ...tools.registry import ToolRegistry
 from ..family import family
 from ..format import CallToWrite, Chat, Format
 from ..json_calls import Members, Outcome, read_calls
-from ..prose import Begin, marked
+from ..marks import read_end
+from ..prose import FENCE, Begin, marked
 from ..scanner import Scanner, Wait
 from .cohere import CHATBOT, SYSTEM, TURN_MARKS, USER
-from .hermes import FENCE, read_end
 
 WORD = "Action:"
 MEMBERS = Members(name=("tool_name",), arguments=("parameters",))

@@ -22,11 +22,13 @@ from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
 from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
-from ..headers import Section, break_header, last_marks, read_before, read_run, sections
+from ..headers import Section, break_header, last_marks, read_before, sections
 from ..json_calls import is_known, read_arguments
 from ..json_source import json_text
-from ..prose import Thinking, marked
-from ..scanner import Scanner, Wait, at_mark
+from ..marks import at_mark
+from ..names import read_run
+from ..prose import FENCE, Thinking, marked
+from ..scanner import Scanner, Wait
 
 SECTION, SECTION_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 CALL, SEPARATOR, CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
@@ -36,7 +38,6 @@ OUTPUT, OUTPUT_END = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end�
 BEGIN, END = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 USER, ASSISTANT = "<｜User｜>", "<｜Assistant｜>"
 KIND = "function"
-FENCE = "```"
 
 THOUGHT = Thinking(ended_by_calls=False)
 
@@ -53,6 +54,7 @@ _SECTION = Section(
     calls=_spellings(CALL),
     ends=((FENCE,), _spellings(CALL_END)),
 )
+_OPENERS = _SECTION.openers
 _SEPARATORS = _spellings(SEPARATOR)
 _BOUNDS = (*(f"{FENCE}{mark}" for mark in _spellings(CALL_END)), *(mark for mark in _SECTION.bounds if mark != FENCE))
 """Where a broken call has ended. A fence alone may be the one that opens its arguments."""
@@ -66,7 +68,7 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         name, found = yield from read_before(scanner, _SEPARATORS, longest)
         if name and not found:
             named = "" if name == KIND else name
-            return (yield from break_header(scanner, tools, named, f"{SEPARATOR} is missing", _BOUNDS))
+            return (yield from break_header(scanner, tools, named, f"{SEPARATOR} is missing", _BOUNDS, _OPENERS))
         if name == KIND and (yield from scanner.need(1)) != "{":
             run = yield from read_run(scanner, "\r\n<{`", longest)
             name = run.strip() if run is not None else ""
@@ -80,7 +82,7 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
                 scanner.begin_call(name, known=is_known(tools, name))
                 scanner.end_call("{}")
                 return True
-        yield from read_arguments(scanner, tools, name, ends=_BOUNDS)
+        yield from read_arguments(scanner, tools, name, ends=_BOUNDS, openers=_OPENERS)
         return True
 
     return marked(scanner, sections(scanner, _SECTION, read_one) | last_marks(scanner, END), THOUGHT)

@@ -17,13 +17,12 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..family import family
+from ..family import about, family
 from ..format import CallToWrite, Chat, Format
-from ..invokes import Invokes, about, tags, write_wrapped
-from ..json_calls import read_call
+from ..invokes import Invokes, tags, write_wrapped
+from ..listed import read_objects
 from ..prose import THINK, marked
 from ..scanner import Scanner, Wait
-from .hermes import read_end
 
 OPEN, CLOSE = "<dots_function_call>", "</dots_function_call>"
 TAGS = tags("")
@@ -37,10 +36,7 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         yield from scanner.read_space()
         if (yield from scanner.need(1)) != "{":
             return (yield from invokes.wrapped())
-        scanner.set_lead()
-        yield from read_call(scanner, tools, ends=(CLOSE, OPEN))
-        yield from read_end(scanner, CLOSE)
-        return True
+        return (yield from read_objects(scanner, tools, CLOSE, (CLOSE, OPEN)))
 
     return marked(scanner, invokes.begins() | {OPEN: begin}, THINK)
 

@@ -20,9 +20,9 @@ from typing import Any
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..family import family
+from ..family import about, family
 from ..format import CallToWrite, Chat, Format
-from ..invokes import Attributes, Invokes, about, tags, write_wrapped
+from ..invokes import Attributes, Invokes, tags, write_wrapped
 from ..prose import THINK, Begin, marked
 from ..scanner import Scanner, Wait
 
@@ -146,6 +146,7 @@ CHAT_V4 = Chat(
     no_reasoning="</think>",
     stop=("<｜end▁of▁sentence｜>", "<｜User｜>"),
     before_calls="\n\n",
+    calls_apart=True,
     thought=("<think>", "</think>"),
     no_thought="</think>",
 )
@@ -162,6 +163,7 @@ DEEPSEEK_V32: Format = family(
     chat=CHAT_V4._replace(
         results=("<｜end▁of▁sentence｜>\n\n<function_results>", "\n</function_results>\n\n"),
         results_inside=True,
+        reasons_again=True,
         between_results="",
         tools=tell_tools_v32,
         no_reasoning="<think></think>",

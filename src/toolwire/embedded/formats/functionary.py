@@ -19,15 +19,15 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..family import family
+from ..family import about, family
 from ..format import CallToWrite, Chat, Format
-from ..headers import break_here, last_marks, read_run
-from ..json_calls import at_mark, is_known, read_arguments
+from ..headers import break_here, break_spoiled, last_marks
+from ..json_calls import is_known, read_arguments
 from ..json_source import json_text
+from ..marks import at_mark, read_end, read_line_end
+from ..names import read_run
 from ..prose import marked
 from ..scanner import SPACE, Scanner, Wait
-from ..tagged import read_line_end
-from .hermes import read_end
 
 OPEN, CLOSE = "<function=", "</function>"
 RECEIVER = ">>>"
@@ -42,23 +42,24 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer."""
 
     def begin_tag() -> Wait[bool]:
+        size = scanner.held_length
         name = yield from read_run(scanner, _NOT_IN_NAMES, scanner.limits.name)
         if not name:
             return False
         closed = yield from scanner.read_literal(">")
         come = yield from scanner.need(1)
         if not closed:
-            if come not in ("{", "<") or not is_known(tools, name):
-                return False
-            yield from break_here(scanner, name, "> is missing after the name", (CLOSE,))
+            if come not in ("{", "<"):
+                return (yield from break_spoiled(scanner, tools, size, (CLOSE,), (OPEN,)))
+            yield from break_here(scanner, tools, name, "> is missing after the name", (CLOSE,), (OPEN,))
         elif come in SPACE or not is_known(tools, name):
             # In prose a tag is followed by other things than in a call that is malformed.
             yield from scanner.read_space()
             if (yield from scanner.need(1)) != "{" and not (yield from at_mark(scanner, CLOSE)):
-                return False
-            yield from read_arguments(scanner, tools, name, ends=(CLOSE,))
+                return (yield from break_spoiled(scanner, tools, size, (CLOSE,), (OPEN,)))
+            yield from read_arguments(scanner, tools, name, ends=(CLOSE,), openers=(OPEN,))
         elif come:
-            yield from read_arguments(scanner, tools, name, ends=(CLOSE,))
+            yield from read_arguments(scanner, tools, name, ends=(CLOSE,), openers=(OPEN,))
         else:
             return False
         yield from read_end(scanner, CLOSE)
@@ -79,7 +80,7 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         yield from scanner.read_space()
         if (yield from scanner.need(1)) != "{":
             return False
-        yield from read_arguments(scanner, tools, name, ends=(RECEIVER,))
+        yield from read_arguments(scanner, tools, name, openers=(RECEIVER,))
         return True
 
     if not (yield from read_line(certain=False)):
@@ -104,12 +105,7 @@ def _turn(role: str) -> tuple[str, str]:
 
 def tell_tools(tools: Sequence[ToolDefinition]) -> str:
     """The tools in the words of the chat template of version 3.1, a turn of their own."""
-    told = "".join(
-        f"Use the function '{tool.name}' to '{tool.description}'\n"
-        + json_text({"name": tool.name, "description": tool.description, "parameters": tool.parameters})
-        + "\n\n"
-        for tool in tools
-    )
+    told = "".join(f"Use the function '{tool.name}' to '{tool.description}'\n" + about(tool) + "\n\n" for tool in tools)
     before, after = _turn("system")
     return (
         f"{before}\nCutting Knowledge Date: December 2023\n\n\nYou have access to the following functions:\n\n{told}"
@@ -145,5 +141,6 @@ FUNCTIONARY: Format = family(
         tools_at="before_system",
         begin="<|begin_of_text|>",
         stop=(TURN_END, CALLS_END),
+        after_calls=CALLS_END,
     ),
 )

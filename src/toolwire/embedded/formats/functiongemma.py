@@ -18,9 +18,11 @@ from ..gemma import Marks, begins, declaration, write_call, write_value
 from ..prose import marked
 from ..scanner import Scanner, Wait
 
-MARKS = Marks("<start_function_call>", "<end_function_call>", "<escape>", is_typed=False)
+MARKS = Marks(
+    "<start_function_call>", "<end_function_call>", "<escape>", is_typed=False, results="<start_function_response>"
+)
 DECLARATION = ("<start_function_declaration>", "<end_function_declaration>")
-RESPONSE = ("<start_function_response>", "<end_function_response>")
+RESPONSE = (MARKS.results, "<end_function_response>")
 TURN, TURN_END = "<start_of_turn>", "<end_of_turn>"
 
 

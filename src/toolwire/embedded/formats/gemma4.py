@@ -18,7 +18,7 @@ from ..gemma import Marks, begins, declaration, write_call, write_value
 from ..prose import Thinking, marked
 from ..scanner import Scanner, Wait
 
-MARKS = Marks("<|tool_call>", "<tool_call|>", '<|"|>', is_typed=True)
+MARKS = Marks("<|tool_call>", "<tool_call|>", '<|"|>', is_typed=True, results="<|tool_response>")
 THOUGHT = Thinking((("<|channel>thought\n", "<channel|>"), ("<|channel>thought", "<channel|>")))
 
 

@@ -23,9 +23,10 @@ from ...tools.registry import ToolRegistry
 from ..family import family
 from ..format import CallToWrite, Chat, Format
 from ..json_calls import read_call
+from ..listed import write_object
+from ..marks import read_end
 from ..prose import marked
 from ..scanner import Scanner, Wait
-from .hermes import read_end, write_object
 
 CALL = "<|function_call|>"
 ROLE, MESSAGE = "<|role_sep|>", "<|message_sep|>"

@@ -19,14 +19,15 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..family import declare, family
+from ..family import about, declare, family
 from ..format import CallToWrite, Chat, Format
-from ..json_calls import read_call, read_calls
-from ..json_source import json_text
-from ..prose import THINK, Begin, Thinking, marked
+from ..json_calls import read_call
+from ..listed import read_list, write_list, write_object
+from ..prose import THINK, Thinking, marked
 from ..scanner import Scanner, Wait
+from ..wrapped import wrappers
 from . import hermes
-from .hermes import CLOSE, OPEN, RESPONSE, RESPONSE_END, RESPONSES, read_end, response_tags, write_object
+from .hermes import CLOSE, OPEN, RESPONSES, WORDS
 
 MARK = "<|tool_call|>"
 FUNCTION, RESULT = "<function_call>", "<function_response>"
@@ -41,33 +42,18 @@ THOUGHTS = Thinking(
 _ROLE, _ROLE_END, _TEXT_END = "<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"
 
 
-def _lists(scanner: Scanner, tools: ToolRegistry | None) -> dict[str, Begin]:
-    ends = (CLOSE, MARK, OPEN)
-
-    def begin() -> Wait[bool]:
-        yield from scanner.read_space()
-        come = yield from scanner.need(1)
-        if come == "[":
-            yield from read_calls(scanner, tools, ends=ends)
-        elif come == "{":
-            scanner.set_lead()
-            yield from read_call(scanner, tools, ends=ends)
-        else:
-            return False
-        yield from read_end(scanner, CLOSE)
-        return True
-
-    return {MARK: begin, OPEN: begin}
-
-
 def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer of Granite 3."""
-    return marked(scanner, _lists(scanner, tools) | response_tags(scanner), THOUGHTS)
+
+    def begin() -> Wait[bool]:
+        return (yield from read_list(scanner, tools, CLOSE, (CLOSE, MARK, OPEN)))
+
+    return marked(scanner, {MARK: begin, OPEN: begin} | wrappers(scanner, WORDS), THOUGHTS)
 
 
 def write_calls(calls: Sequence[CallToWrite]) -> str:
     """All as one list."""
-    return f"{MARK}[{', '.join(map(write_object, calls))}]"
+    return f"{MARK}{write_list(calls)}"
 
 
 def write_result(_: ToolResultPart, content: str) -> str:
@@ -113,8 +99,8 @@ GRANITE: Format = family(
         MARK,
         OPEN,
         CLOSE,
-        RESPONSE,
-        RESPONSE_END,
+        "<response>",
+        "</response>",
         _ROLE,
         _ROLE_END,
         _TEXT_END,
@@ -155,9 +141,7 @@ def write_20b_result(_: ToolResultPart, content: str) -> str:
 
 def tell_20b_tools(tools: Sequence[ToolDefinition]) -> str:
     """The tools line by line, and what to say where none fits."""
-    told = "\n".join(
-        json_text({"name": tool.name, "description": tool.description, "parameters": tool.parameters}) for tool in tools
-    )
+    told = "\n".join(map(about, tools))
     return (
         f"\n<|function_call_library|>{told}\nIf none of the functions are relevant or the given question lacks the "
         f'parameters required by the function, please output "{FUNCTION} {{"name": "no_function", "arguments": {{}}}}".'

@@ -20,9 +20,11 @@ from ...messages import ToolResultPart
 from ...tools.registry import ToolRegistry
 from ..family import family
 from ..format import CallToWrite, Chat, Format
-from ..headers import break_header, read_any, read_run
+from ..headers import break_header, break_spoiled
 from ..json_calls import read_arguments
 from ..json_source import json_text
+from ..marks import give_to, read_any
+from ..names import read_run
 from ..prose import Begin, Thinking, marked
 from ..scanner import PieceKind, Scanner, Wait
 from .harmony_tools import tell_tools
@@ -67,7 +69,7 @@ class _Answer:
     def read(self) -> Wait[None]:
         scanner = self._scanner
         if scanner.plain is PieceKind.REASONING:
-            if not (yield from scanner.give_until(END, scanner.give_text_to)):
+            if not (yield from give_to(scanner, (END,), scanner.give_text_to)):
                 return
             scanner.give_mark()
         elif (yield from read_any(scanner, (f" {TO}", TO))) and not (yield from self._read_message(TO)):
@@ -97,9 +99,10 @@ class _Answer:
     def _read_message(self, begun: str) -> Wait[bool]:
         """Reads a header to its end, of which this was read, and the whole message if it is a call."""
         scanner = self._scanner
+        size = scanner.held_length
         header = yield from _read_header(scanner, begun)
         if header is None:
-            return False
+            return False if self._open else (yield from break_spoiled(scanner, self._tools, size, ENDS, (START,)))
         name = header.receiver.removeprefix(FUNCTIONS)
         if header.receiver in NOBODY and header.channel and header.whole:
             self._open = True
@@ -109,10 +112,10 @@ class _Answer:
         if header.receiver in NOBODY or not name or len(name) > scanner.limits.name:
             return False
         if not header.whole:
-            if not (yield from break_header(scanner, self._tools, name, f"{MESSAGE} is missing", ENDS)):
+            if not (yield from break_header(scanner, self._tools, name, f"{MESSAGE} is missing", ENDS, (START,))):
                 return False
         else:
-            yield from read_arguments(scanner, self._tools, name, ends=ENDS)
+            yield from read_arguments(scanner, self._tools, name, ends=ENDS, openers=(START,))
         yield from scanner.read_space()
         if (yield from read_any(scanner, ENDS)):
             scanner.give_markup()

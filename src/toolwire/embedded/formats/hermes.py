@@ -20,18 +20,18 @@ from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
 from ..argument_pairs import PairTags, read_pairs
+from ..chatml import CHATML_MARKS, chatml
 from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
-from ..json_calls import NAMED, Members, Outcome, read_call
-from ..json_source import json_text
-from ..prose import THINK, Begin, Thinking, marked
+from ..listed import read_objects, write_object
+from ..prose import FENCE, THINK, Begin, Thinking, marked
 from ..scanner import PieceKind, Scanner, Wait
+from ..wrapped import wrappers
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
-FENCE = "```"
-RESPONSE, RESPONSE_END = "<response>", "</response>"
+WORDS = {"<response>": "</response>"}
+"""What may stand around the words of an answer."""
 RESPONSES = ("<tool_response>", "</tool_response>")
-CHATML_MARKS = ("<|im_start|>", "<|im_end|>")
 
 
 def tags(scanner: Scanner, tools: ToolRegistry | None, opening: str, closing: str) -> dict[str, Begin]:
@@ -49,71 +49,6 @@ def tags(scanner: Scanner, tools: ToolRegistry | None, opening: str, closing: st
     return {opening: begin, FENCE: begin_fenced}
 
 
-def read_objects(
-    scanner: Scanner,
-    tools: ToolRegistry | None,
-    closing: str,
-    ends: Sequence[str],
-    members: Members = NAMED,
-    *,
-    certain: bool = True,
-) -> Wait[bool]:
-    """Reads the calls that stand here, each an object, and the mark after them, which need not come.
-
-    What was read so far, an opening mark, is markup. False if no call is here. `certain` is that of `read_call`.
-    """
-    found = False
-    while True:
-        yield from scanner.read_space()
-        if found and (yield from scanner.read_literal(closing)):
-            scanner.give_markup()
-            return True
-        if (yield from scanner.need(1)) != "{":
-            if found:
-                scanner.give_text()
-            return found
-        scanner.set_lead()
-        if (yield from read_call(scanner, tools, members, ends=ends, certain=certain)) is Outcome.NOTHING:
-            if found:
-                scanner.retract()
-            return found
-        found = True
-
-
-def read_end(scanner: Scanner, mark: str) -> Wait[None]:
-    """Reads the mark after a call, space before it, as markup; where it is not there, the space is text."""
-    yield from scanner.read_space()
-    if (yield from scanner.read_literal(mark)):
-        scanner.give_markup()
-    else:
-        scanner.give_text()
-
-
-def response_tags(scanner: Scanner) -> dict[str, Begin]:
-    """The tags around the words of an answer: the first before anything was said, the second after it."""
-    is_open = False
-
-    def begin() -> Wait[bool]:
-        nonlocal is_open
-        if scanner.said or scanner.plain is PieceKind.REASONING:
-            return False
-        is_open = True
-        yield from scanner.read_literal("\n")
-        scanner.give_mark()
-        return True
-
-    def end() -> Wait[bool]:
-        nonlocal is_open
-        yield from ()
-        if not is_open:
-            return False
-        is_open = False
-        scanner.give_mark()
-        return True
-
-    return {RESPONSE: begin, RESPONSE_END: end}
-
-
 def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer."""
     return marked(scanner, tags(scanner, tools, OPEN, CLOSE), THINK)
@@ -122,11 +57,6 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
 def write_calls(calls: Sequence[CallToWrite]) -> str:
     """Each between its tags."""
     return "\n".join(f"{OPEN}\n{write_object(call)}\n{CLOSE}" for call in calls)
-
-
-def write_object(call: CallToWrite, arguments: str = "arguments") -> str:
-    """A call as an object; `arguments` is what the family calls them."""
-    return json_text({"name": call.name, arguments: call.arguments})
 
 
 def write_result(_: ToolResultPart, content: str) -> str:
@@ -147,32 +77,16 @@ def tell_tools(tools: Sequence[ToolDefinition]) -> str:
     )
 
 
-CHATML = Chat(
-    system=("<|im_start|>system\n", "<|im_end|>\n"),
-    user=("<|im_start|>user\n", "<|im_end|>\n"),
-    assistant=("<|im_start|>assistant\n", "<|im_end|>\n"),
-    results=("<|im_start|>user\n", "<|im_end|>\n"),
-    between_results="\n",
-    answer="<|im_start|>assistant\n",
-    tools=tell_tools,
-    default_system="You are a helpful assistant.",
-    reasoning="<think>\n",
-    no_reasoning="<think>\n\n</think>\n\n",
-    stop=("<|im_end|>", "<|endoftext|>"),
-    before_calls="\n",
-    thought=("<think>\n", "\n</think>\n\n"),
-)
-
 HERMES: Format = family(
     "hermes",
     "JSON in <tool_call> tags",
-    models=("Hermes 2 and 3", "Qwen 2.5", "Qwen 3", "QwQ", "SmolLM3", "Bielik", "Reka Edge", "Granite 4", "Trinity"),
+    models=("Hermes 2 and 3", "Qwen 2.5", "Qwen 3", "QwQ", "SmolLM3", "Bielik", "Reka Edge", "Trinity"),
     read=read,
     write_calls=write_calls,
     write_result=write_result,
     marks=(OPEN, CLOSE, *RESPONSES, *CHATML_MARKS, "<|endoftext|>", "<think>", "</think>"),
     thinking=THINK,
-    chat=CHATML,
+    chat=chatml(tell_tools),
 )
 
 
@@ -230,7 +144,7 @@ LONGCAT: Format = family(
 
 def read_ernie(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer of ERNIE."""
-    return marked(scanner, tags(scanner, tools, OPEN, CLOSE) | response_tags(scanner), THINK)
+    return marked(scanner, tags(scanner, tools, OPEN, CLOSE) | wrappers(scanner, WORDS), THINK)
 
 
 def write_ernie(calls: Sequence[CallToWrite]) -> str:
@@ -259,8 +173,8 @@ ERNIE45: Format = family(
     marks=(
         OPEN,
         CLOSE,
-        RESPONSE,
-        RESPONSE_END,
+        "<response>",
+        "</response>",
         "<tool_output>",
         "</tool_output>",
         *CHATML_MARKS,

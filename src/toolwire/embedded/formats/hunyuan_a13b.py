@@ -177,5 +177,6 @@ APRIEL: Format = family(
         reasoning=f"{STEPS}\n",
         stop=("<|end|>",),
         before_calls="\n",
+        calls_apart=True,
     ),
 )

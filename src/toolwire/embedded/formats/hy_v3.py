@@ -46,6 +46,10 @@ def tags(suffix: str) -> PairTags:
     )
 
 
+def _wrapper(suffix: str) -> tuple[str, str]:
+    return f"{CALLS}{suffix}>", f"</tool_calls{suffix}>"
+
+
 def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer."""
 
@@ -53,14 +57,14 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         suffix = yield from _read_suffix(scanner)
         if suffix is None:
             return False
-        of, closing = tags(suffix), f"</tool_calls{suffix}>"
+        of, wrapper = tags(suffix), _wrapper(suffix)
         return (
-            yield from read_wrapped(scanner, of.opening, closing, lambda: read_pairs(scanner, tools, of, (closing,)))
+            yield from read_wrapped(scanner, of.opening, wrapper[1], lambda: read_pairs(scanner, tools, of, wrapper))
         )
 
     def begin() -> Wait[bool]:
         suffix = yield from _read_suffix(scanner)
-        return suffix is not None and (yield from read_pairs(scanner, tools, tags(suffix)))
+        return suffix is not None and (yield from read_pairs(scanner, tools, tags(suffix), _wrapper(suffix)))
 
     return marked(scanner, {CALLS: begin_wrapper, CALL: begin}, THINKING)
 

@@ -20,10 +20,10 @@ from ...tools.registry import ToolRegistry
 from ..family import family
 from ..format import CallToWrite, Chat, Format
 from ..json_calls import Members
+from ..listed import read_objects
+from ..marks import give_to
 from ..prose import Begin, Thinking, marked
 from ..scanner import PieceKind, Scanner, Wait
-from ..tagged import give_to
-from .hermes import read_objects
 
 MODEL, TOOL, USER, SYSTEM = "<|message_model|>", "<|message_tool|>", "<|message_user|>", "<|message_system|>"
 THINKING, TEXT, INVOKE = "<|content_thinking|>", "<|content_text|>", "<|content_invoke_tool_json|>"

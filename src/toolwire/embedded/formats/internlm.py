@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..family import declare, family
+from ..chatml import CHATML_MARKS, chatml
+from ..family import about, declare, family
 from ..format import CallToWrite, Format
-from ..json_source import json_text
+from ..listed import read_objects, write_object
 from ..prose import THINK, Begin, marked
 from ..scanner import Scanner, Wait
-from .hermes import CHATML, CHATML_MARKS, read_objects, write_object
 
 START, PLUGIN, END = "<|action_start|>", "<|plugin|>", "<|action_end|>"
 _MARKS = (START, PLUGIN, "<|interpreter|>", END, *CHATML_MARKS)
@@ -61,14 +61,9 @@ def write_result(_: ToolResultPart, content: str) -> str:
     return content
 
 
-def _functions(tools: Sequence[ToolDefinition]) -> str:
-    told = ({"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools)
-    return ", ".join(map(json_text, told))
-
-
 def tell_tools(tools: Sequence[ToolDefinition]) -> str:
     """The tools as a list, in a turn of their own after the system's."""
-    return f"<|im_end|>\n<|im_start|>system name={PLUGIN}\n[{_functions(tools)}]"
+    return f"<|im_end|>\n<|im_start|>system name={PLUGIN}\n[{', '.join(map(about, tools))}]"
 
 
 def tell_s1_tools(tools: Sequence[ToolDefinition]) -> str:
@@ -84,7 +79,7 @@ def tell_s1_tools(tools: Sequence[ToolDefinition]) -> str:
     )
 
 
-_CHAT = CHATML._replace(
+_CHAT = chatml(tell_tools)._replace(
     begin="<s>",
     results=(_RESULT, "<|im_end|>\n"),
     between_results=f"<|im_end|>\n{_RESULT}",
@@ -103,7 +98,7 @@ INTERNLM2: Format = family(
     write_calls=write_calls,
     write_result=write_result,
     marks=_MARKS,
-    chat=_CHAT._replace(tools=tell_tools),
+    chat=_CHAT,
 )
 
 INTERNS1: Format = family(

@@ -17,10 +17,9 @@ from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
 from ..family import family
 from ..format import CallToWrite, Chat, Format
-from ..listed import lists
+from ..listed import lists, write_object
 from ..prose import THINK, marked
 from ..scanner import Scanner, Wait
-from .hermes import write_object
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 

@@ -24,9 +24,9 @@ from ..argument_pairs import PairTags, read_pairs, read_wrapped, write_pairs
 from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
 from ..json_calls import read_call
+from ..marks import read_end
 from ..prose import Thinking, marked
 from ..scanner import Scanner, Wait
-from .hermes import read_end
 
 OPEN, CLOSE = "<ifm|tool_calls>", "</ifm|tool_calls>"
 TAGS = PairTags(
@@ -47,9 +47,10 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     def begin() -> Wait[bool]:
         yield from scanner.read_space()
         if (yield from scanner.need(1)) != "{":
-            return (yield from read_pairs(scanner, tools, TAGS, (CLOSE,)))
+            return (yield from read_pairs(scanner, tools, TAGS, (OPEN, CLOSE)))
         scanner.set_lead()
-        yield from read_call(scanner, tools, ends=(TAGS.closing, TAGS.opening, CLOSE))
+        ends = (TAGS.closing, CLOSE)
+        yield from read_call(scanner, tools, ends=ends, openers=(TAGS.opening, OPEN), after=ends)
         yield from read_end(scanner, TAGS.closing)
         return True
 

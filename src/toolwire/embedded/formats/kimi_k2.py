@@ -35,7 +35,8 @@ _SECTION = Section(
     calls=(CALL,),
     ends=((CALL_END,),),
 )
-_BOUNDS = _SECTION.bounds
+_BOUNDS, _OPENERS = _SECTION.bounds, _SECTION.openers
+_NUMBERED = "the header is a number and names no tool"
 
 
 def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
@@ -49,11 +50,11 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         if len(name) > scanner.limits.name:
             return False
         if not found:
-            return (yield from break_header(scanner, tools, name, f"{ARGUMENTS} is missing", _BOUNDS))
+            return (yield from break_header(scanner, tools, name, f"{ARGUMENTS} is missing", _BOUNDS, _OPENERS))
         if name:
-            yield from read_arguments(scanner, tools, name, call_id, ends=_BOUNDS)
+            yield from read_arguments(scanner, tools, name, call_id, ends=_BOUNDS, openers=_OPENERS)
         else:
-            yield from break_here(scanner, "", "the header is a number and names no tool", _BOUNDS)
+            yield from break_here(scanner, tools, "", _NUMBERED, _BOUNDS, _OPENERS)
         return True
 
     return marked(scanner, sections(scanner, _SECTION, read_one) | last_marks(scanner, TURN_END), THINK)

@@ -13,13 +13,13 @@ from typing import Any
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
+from ..chatml import chatml
 from ..expressions import read_section, write_expression
 from ..family import declare, family
 from ..format import CallToWrite, Format
 from ..json_source import json_text
 from ..prose import THINK, marked
 from ..scanner import Scanner, Wait
-from .hermes import CHATML
 
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
 LIST = ("<|tool_list_start|>", "<|tool_list_end|>")
@@ -63,11 +63,10 @@ LFM2: Format = family(
         *("<|im_start|>", "<|im_end|>", "<|startoftext|>", "<|endoftext|>"),
     ),
     thinking=THINK,
-    chat=CHATML._replace(
+    chat=chatml(tell_tools)._replace(
         begin="<|startoftext|>",
         results=("<|im_start|>tool\n", "<|im_end|>\n"),
         between_results="<|im_end|>\n<|im_start|>tool\n",
-        tools=tell_tools,
         default_system="",
         before_calls="",
         no_reasoning="",

@@ -22,10 +22,10 @@ from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
 from ..json_calls import Outcome, read_call
 from ..json_source import json_text
+from ..listed import write_object
 from ..prose import marked
 from ..scanner import Scanner, Wait
 from ..tagged import TaggedCall
-from .hermes import write_object
 
 TAG = "<|python_tag|>"
 _CALL = ".call("
@@ -41,7 +41,7 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
             return (yield from _read_built_in(scanner, tools))
         scanner.set_lead()
         yield from read_call(scanner, tools, ends=(TAG,))
-        yield from _read_further(scanner, tools)
+        yield from read_further(scanner, tools)
         return True
 
     yield from scanner.read_space()
@@ -50,11 +50,11 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         if (yield from read_call(scanner, tools, ends=(TAG,), certain=False)) is Outcome.NOTHING:
             scanner.retract()
         else:
-            yield from _read_further(scanner, tools)
+            yield from read_further(scanner, tools)
     yield from marked(scanner, {TAG: begin})
 
 
-def _read_further(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
+def read_further(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """After a call: the calls that follow it directly, a semicolon between them or only space."""
     while True:
         yield from scanner.read_space()

@@ -15,13 +15,16 @@ from typing import Any
 
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
+from ..chatml import CHATML_MARKS, chatml
 from ..family import declare, family
 from ..format import CallToWrite, Format
 from ..json_source import json_text
+from ..marks import comes_soon
+from ..names import read_name
 from ..prose import Thinking, marked
 from ..scanner import Scanner, Wait
-from ..tagged import TaggedCall, read_name
-from .hermes import CHATML, CHATML_MARKS, RESPONSES, write_result
+from ..tagged import TaggedCall
+from .hermes import RESPONSES, write_result
 
 FUNCTION, END = "<function name=", "</function>"
 PARAM, VALUE_END = "<param name=", "</param>"
@@ -36,15 +39,20 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer."""
 
     def begin() -> Wait[bool]:
+        size = scanner.held_length
+        call = TaggedCall(scanner, tools, PARAM, VALUE_END, (CDATA, CDATA_ENDS[0]))
         name = yield from _read_quoted(scanner)
         if not name:
-            return False
-        call = TaggedCall(scanner, tools, PARAM, VALUE_END, (CDATA, CDATA_ENDS[0]))
+            if not (yield from comes_soon(scanner, size, PARAM, (FUNCTION, END))):
+                return False
+            call.begin("")
+            yield from call.break_off(call.fault(f"{FUNCTION}…> is malformed"), (END,), openers=(FUNCTION,))
+            return True
         call.begin(name)
         calls = [f'"{name}">{PARAM}' for name in (tools.names if tools else ())]
         problem = yield from _read_params(scanner, call, calls)
         if problem:
-            yield from call.break_off(problem, (END,), (FUNCTION,))
+            yield from call.break_off(problem, (END,), openers=(FUNCTION,))
         else:
             call.end()
         return True
@@ -62,7 +70,8 @@ def _read_params(scanner: Scanner, call: TaggedCall, calls: Sequence[str]) -> Wa
         if (yield from scanner.read_literal(END)):
             return ""
         if not (yield from scanner.read_literal(PARAM)):
-            return call.fault(f"there is something other than {PARAM}…> or {END}", PARAM, END)
+            problem = f"there is something other than {PARAM}…> or {END}"
+            return (yield from call.no_argument(problem, (PARAM, END), (FUNCTION,)))
         key = yield from _read_quoted(scanner)
         if not key:
             return call.fault(f"{PARAM}…> is malformed")
@@ -136,9 +145,8 @@ MINICPM5: Format = family(
         *("<s>", "</s>"),
     ),
     thinking=THINKING,
-    chat=CHATML._replace(
+    chat=chatml(tell_tools)._replace(
         begin="<s>",
-        tools=tell_tools,
         default_system="",
         before_calls="\n",
         stop=("<|im_end|>", "</s>"),

@@ -17,9 +17,9 @@ from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
 from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
+from ..listed import read_objects, write_object
 from ..prose import THINK, marked
 from ..scanner import Scanner, Wait
-from .hermes import read_objects, write_object
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 _BEGIN, _END = "<beginning_of_sentence>", "<end_of_sentence>\n"

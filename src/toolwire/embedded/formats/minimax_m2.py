@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..family import family
+from ..family import about, family
 from ..format import CallToWrite, Chat, Format
-from ..invokes import Invokes, about, tags, write_wrapped
+from ..invokes import Invokes, tags, write_wrapped
 from ..prose import THINK, marked
 from ..scanner import Scanner, Wait
 
@@ -75,6 +75,7 @@ CHAT = Chat(
     no_reasoning="<think>\n</think>\n\n",
     stop=("[e~[",),
     before_calls="\n",
+    calls_apart=True,
     thought=("<think>\n", "\n</think>\n\n"),
 )
 

@@ -24,12 +24,12 @@ from ..arguments import Shape, shape_of
 from ..elements import ITEM, MARK, ElementsCall, begins_another, is_list, read_mark, read_space_in_tag
 from ..family import family
 from ..format import CallToWrite, Format
-from ..invokes import read_attributes, written
+from ..invokes import read_attributes
 from ..json_calls import read_arguments
-from ..json_source import json_text
+from ..json_source import json_text, written
+from ..marks import read_end
 from ..prose import Thinking, marked
 from ..scanner import Scanner, Wait
-from .hermes import read_end
 from .minimax_m2 import CHAT, TURNS, list_tools
 
 OPEN, CLOSE = f"{MARK}<tool_call>", f"{MARK}</tool_call>"
@@ -98,18 +98,18 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
 
 
 def write_calls(calls: Sequence[CallToWrite]) -> str:
-    """All in one wrapper, each argument on a line of its own."""
+    """All in one wrapper, each on a line of its own."""
     return f"{OPEN}\n{''.join(map(_write_call, calls))}{CLOSE}"
 
 
 def _write_call(call: CallToWrite) -> str:
     whole = json_text(call.arguments)
     if any(map(_is_no_tag, call.arguments)) or MARK in whole:
-        body = whole.replace("<", "\\u003c") + "\n"
+        body = whole.replace("<", "\\u003c")
     else:
         shape = shape_of(call.tool)
-        body = "".join(_element(key, value, shape.property(key)) + "\n" for key, value in call.arguments.items())
-    return f'{INVOKE} name="{call.name}">\n{body}{END}\n'
+        body = "".join(_element(key, value, shape.property(key)) for key, value in call.arguments.items())
+    return f'{INVOKE} name="{call.name}">{body}{END}\n'
 
 
 def _element(tag: str, value: Any, shape: Shape) -> str:
@@ -145,14 +145,31 @@ def write_result(_: ToolResultPart, content: str) -> str:
 
 def tell_tools(tools: Sequence[ToolDefinition]) -> str:
     """The tools as MiniMax's models are told them, and a call."""
+    first = [_sample("param-1", "value-1"), f"{MARK}<param-2>{MARK}<item>"]
+    first += [_sample("key-a", "val-a"), _sample("key-b", "val-b"), f"{MARK}</item>{MARK}</param-2>"]
     return (
-        f"{list_tools(tools)}When making tool calls, use XML format to invoke tools and pass parameters:\n\n{OPEN}\n"
-        f'{INVOKE} name="tool-name-1">\n'
-        f"{MARK}<param-key-1>param-value-1{MARK}</param-key-1>\n"
-        f"{MARK}<param-key-2>{MARK}<item>param-value-2{MARK}</item>{MARK}</param-key-2>\n"
-        f"...\n{END}\n{CLOSE}"
+        f"{list_tools(tools)}To call tools, wrap all invocations in a single {OPEN}{CLOSE} block. Parameter values "
+        "containing nested objects or arrays are recursively expanded into XML elements. Example:\n\n"
+        f'{OPEN}\n{INVOKE} name="tool-name-1">{"".join(first)}{END}\n'
+        f'{INVOKE} name="tool-name-2">{_sample("param-1", "value-1")}{END}\n{CLOSE}'
     )
 
+
+def _sample(tag: str, value: str) -> str:
+    return f"{MARK}<{tag}>{value}{MARK}</{tag}>"
+
+
+_ABOUT_ITSELF = (
+    "]~b]system\nYour model version is MiniMax-M3, developed by MiniMax. Knowledge cutoff: January 2026. Founded in "
+    "early 2022, MiniMax is a global AI foundation model company committed to advancing the frontiers of AI towards "
+    "AGI.\n\n<thinking_instructions>\nYou have a thinking capability that allows you to reason step by step before "
+    "responding. When thinking is enabled, wrap your reasoning in <mm:think></mm:think> tags before your response. "
+    "When thinking is disabled, begin your response directly after the </mm:think> prefix. When thinking is adaptive, "
+    "decide on your own whether to think for the current turn.\nCurrent thinking mode: adaptive. You are encouraged "
+    "to think for complex decision-making, multi-step reasoning, or when analyzing function/tool results.\n"
+    "</thinking_instructions>[e~[\n"
+)
+"""What the maker says before anybody else."""
 
 MINIMAX_M3: Format = family(
     "minimax-m3",
@@ -164,9 +181,14 @@ MINIMAX_M3: Format = family(
     marks=(MARK, "<mm:think>", "</mm:think>", *TURNS),
     thinking=THINKING,
     chat=CHAT._replace(
+        begin=f"{CHAT.begin}{_ABOUT_ITSELF}",
+        system=("]~b]developer\n", "[e~[\n"),
         tools=tell_tools,
-        reasoning="<mm:think>\n",
-        no_reasoning="<mm:think>\n</mm:think>\n\n",
-        thought=("<mm:think>\n", "\n</mm:think>\n\n"),
+        reasoning="<mm:think>",
+        no_reasoning="</mm:think>",
+        before_calls="",
+        calls_apart=False,
+        thought=("<mm:think>", "</mm:think>"),
+        no_thought="</mm:think>",
     ),
 )

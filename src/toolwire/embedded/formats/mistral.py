@@ -17,9 +17,9 @@ from ...messages import ToolResultPart
 from ...providers.ids import MISTRAL_IDS
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..broken import pass_broken
 from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
+from ..headers import break_spoiled
 from ..json_calls import Members, is_known, read_arguments
 from ..json_source import json_text
 from ..listed import read_list
@@ -31,8 +31,6 @@ MEMBERS = Members(call_id=("id",))
 THINKING = Thinking((("[THINK]", "[/THINK]"), ("<think>", "</think>")))
 _IN_IDS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _IN_NAMES = _IN_IDS | frozenset(".:/")
-_HEADER = 64
-"""Characters in which arguments must begin for what stands before them to be a mark, if a spoiled one."""
 
 
 def _begins(scanner: Scanner, tools: ToolRegistry | None) -> dict[str, Begin]:
@@ -47,6 +45,7 @@ def _begins(scanner: Scanner, tools: ToolRegistry | None) -> dict[str, Begin]:
 
 def _read_named(scanner: Scanner, tools: ToolRegistry | None) -> Wait[bool]:
     """Reads a call that begins with its name; False if what must follow that does not."""
+    size = scanner.held_length
     name = yield from scanner.read_word(_IN_NAMES, scanner.limits.name + 1)
     if not 0 < len(name) <= scanner.limits.name:
         return False
@@ -54,25 +53,13 @@ def _read_named(scanner: Scanner, tools: ToolRegistry | None) -> Wait[bool]:
     if (yield from scanner.read_literal(CALL_ID)):
         call_id = yield from scanner.read_word(_IN_IDS, scanner.limits.call_id)
     if not (yield from scanner.read_literal(ARGS)) and (yield from scanner.need(1)) != "{":
-        if is_known(tools, name) and (yield from _read_spoiled(scanner, name)):
+        # In prose a space follows the mark: then the name must be a tool's.
+        size = size if is_known(tools, name) else len(CALLS)
+        if (yield from break_spoiled(scanner, tools, size, (), (CALLS,), name)):
             return True
         if not call_id:
             return False
-    yield from read_arguments(scanner, tools, name, call_id, ends=(CALLS,))
-    return True
-
-
-def _read_spoiled(scanner: Scanner, name: str) -> Wait[bool]:
-    """Reads a call that has something else than a mark before its arguments: what stands in those begins no call."""
-    come = yield from scanner.need(_HEADER)
-    before = come[: max(0, come.find('"'))].rstrip()
-    if not before.endswith("{") or "\n" in before or CALLS in before:
-        return False
-    scanner.begin_call(name)
-    problem = scanner.fault(f"there is something other than {ARGS} before the arguments")
-    scanner.give_run(scanner.at + len(before))
-    yield from pass_broken(scanner, 1, False, (CALLS,))
-    scanner.break_call(problem)
+    yield from read_arguments(scanner, tools, name, call_id, openers=(CALLS,))
     return True
 
 

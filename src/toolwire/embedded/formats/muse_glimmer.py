@@ -18,13 +18,14 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..family import family
+from ..family import about, family
 from ..format import CallToWrite, Chat, Format
-from ..invokes import Invokes, about, tags, write_invoke
+from ..invokes import Invokes, tags, write_invoke
 from ..json_source import json_text
-from ..prose import Thinking
+from ..marks import read_any
+from ..prose import Thinking, pass_to_mark
 from ..scanner import PieceKind, Scanner, Wait
-from ..tagged import TaggedCall, give_to
+from ..tagged import TaggedCall
 
 START, MESSAGE = "<|start|>assistant", "<|message|>"
 END_MESSAGE, END_TURN = "<|eom|>", "<|eot|>"
@@ -48,7 +49,8 @@ class _Messages:
             tools,
             TAGS,
             {OPEN: CLOSE},
-            leave_at=(*ENDS, START),
+            leave_at=ENDS,
+            openers=(START,),
             rename=lambda name: _tool_of(tools, name),
         )
         self._begins = self._invokes.begins()
@@ -63,7 +65,7 @@ class _Messages:
                 scanner.unread()
         while True:
             marks = (START, *ENDS, *(self._begins if self._calls else ()))
-            mark = yield from give_to(scanner, marks, scanner.pass_to)
+            mark = yield from pass_to_mark(scanner, marks)
             if not mark:
                 return
             if mark in ENDS:
@@ -115,10 +117,8 @@ class _Messages:
 
     def _read_end(self) -> Wait[None]:
         """After calls: the mark that ends their message."""
-        for mark in ENDS:
-            if (yield from self._scanner.read_literal(mark)):
-                self._scanner.give_markup()
-                return
+        if (yield from read_any(self._scanner, ENDS)):
+            self._scanner.give_markup()
 
 
 def _tool_of(tools: ToolRegistry | None, name: str) -> str:

@@ -54,17 +54,17 @@ def tell_tools(tools: Sequence[ToolDefinition]) -> str:
 
 
 CHAT = Chat(
-    system=("<SPECIAL_10>System\n", "\n"),
+    system=("<SPECIAL_10>System\n", "\n\n"),
     user=("<SPECIAL_11>User\n", "\n"),
     assistant=("<SPECIAL_11>Assistant\n", "\n<SPECIAL_12>\n"),
-    results=("<SPECIAL_11>User\n<TOOL_RESPONSE>[", "]</TOOL_RESPONSE>\n"),
+    results=("<SPECIAL_11>User\n<TOOL_RESPONSE>[", "]</TOOL_RESPONSE>"),
     between_results=", ",
     answer="<SPECIAL_11>Assistant\n",
     tools=tell_tools,
     reasoning="<think>\n",
     no_reasoning="<think></think>",
     stop=("<SPECIAL_12>", "<SPECIAL_11>"),
-    before_calls="\n\n",
+    before_calls="\n",
 )
 
 NEMOTRON: Format = family(

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
+from ..chatml import chatml
 from ..expressions import read_section, write_expression
 from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
 from ..json_source import json_text
 from ..prose import THINK, marked
 from ..scanner import Scanner, Wait
-from .hermes import CHATML
 
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
 FUNCTIONS = ("<functions>", "</functions>")
@@ -52,10 +52,9 @@ def tell_tools(tools: Sequence[ToolDefinition]) -> str:
     )
 
 
-CHAT: Chat = CHATML._replace(
+CHAT: Chat = chatml(tell_tools)._replace(
     results=("<|im_start|>environment\n", "<|im_end|>\n"),
     between_results="<|im_end|>\n<|im_start|>environment\n",
-    tools=tell_tools,
     default_system="You are a helpful function-calling AI assistant.",
     before_calls="",
     reasoning="<think>",

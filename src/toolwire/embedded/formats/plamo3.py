@@ -33,7 +33,7 @@ TURN_END = "<|plamo:tag|>"
 THINKING = Thinking((("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),))
 
 _SECTION = Section(opens=(REQUESTS,), closes=(REQUESTS_END,), calls=(REQUEST,), ends=((ARGUMENTS_END,), (REQUEST_END,)))
-_BOUNDS = _SECTION.bounds
+_BOUNDS, _OPENERS = _SECTION.bounds, (*_SECTION.openers, ARGUMENTS)
 
 
 def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
@@ -50,10 +50,10 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
             yield from scanner.read_space()
         if not found or not (yield from scanner.read_literal(ARGUMENTS)):
             problem = f"{ARGUMENTS if found else NAME_END} is missing"
-            return (yield from break_header(scanner, tools, name, problem, _BOUNDS))
+            return (yield from break_header(scanner, tools, name, problem, _BOUNDS, _OPENERS))
         yield from scanner.read_literal(CONSTRAIN)
         yield from scanner.read_literal(MESSAGE)
-        yield from read_arguments(scanner, tools, name, ends=_BOUNDS)
+        yield from read_arguments(scanner, tools, name, ends=_BOUNDS, openers=_OPENERS)
         return True
 
     return marked(scanner, sections(scanner, _SECTION, read_one) | last_marks(scanner, TURN_END), THINKING)

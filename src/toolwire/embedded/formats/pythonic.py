@@ -5,6 +5,12 @@
 Llama 4 may put it between `<|python_start|>` and `<|python_end|>`; Gemma 3 writes single calls in a fence of the kind
 `tool_code` too. A list without marks counts only where an answer or a line begins with it, or directly after a call,
 and only if its first name is that of a known tool: `[1]` and `[x](y)` are ordinary text.
+
+Llama 4's own chat template writes JSON objects as Llama 3's does, after the marks with nothing in them:
+
+    <|python_start|><|python_end|>{"name": "search", "parameters": {"query": "x"}}{"name": "ping", "parameters": {}}
+
+Those are read too, with the marks or where the answer begins with one.
 """
 
 from __future__ import annotations
@@ -18,12 +24,13 @@ from ...tools.registry import ToolRegistry
 from ..expressions import python_text, read_list, read_section, write_expression
 from ..family import declare, family
 from ..format import CallToWrite, Chat, Format
+from ..json_calls import Outcome, read_call
 from ..json_source import json_text
-from ..prose import Begin, marked
+from ..prose import FENCE, Begin, marked
 from ..scanner import Scanner, Wait
+from .llama3 import read_further
 
 START, END = "<|python_start|>", "<|python_end|>"
-FENCE = "```"
 CODE = f"{FENCE}tool_code"
 HEADER, HEADER_END, TURN_END = "<|header_start|>", "<|header_end|>", "<|eot|>"
 TURN, GEMMA_END = "<start_of_turn>", "<end_of_turn>"
@@ -49,7 +56,31 @@ def bare_lists(scanner: Scanner, tools: ToolRegistry | None) -> dict[str, Begin]
 
 def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
     """Reads an answer."""
-    sections: dict[str, Begin] = {START: lambda: read_section(scanner, tools, START, END)}
+
+    def begin_section() -> Wait[bool]:
+        if (yield from scanner.read_literal(END)):
+            scanner.give_mark()
+            return True
+        return (yield from read_section(scanner, tools, START, END))
+
+    def begin_objects() -> Wait[bool]:
+        yield from scanner.read_space()
+        return (yield from scanner.need(1)) == "{" and (yield from read_objects())
+
+    def begin_first_object() -> Wait[bool]:
+        if scanner.said:
+            return False
+        scanner.unread()
+        return (yield from read_objects())
+
+    def read_objects() -> Wait[bool]:
+        scanner.set_lead()
+        if (yield from read_call(scanner, tools, ends=(START,), certain=False)) is Outcome.NOTHING:
+            return False
+        yield from read_further(scanner, tools)
+        return True
+
+    sections: dict[str, Begin] = {START: begin_section, END: begin_objects, "{": begin_first_object}
     return marked(scanner, sections | bare_lists(scanner, tools))
 
 

@@ -21,13 +21,16 @@ from typing import Any
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
+from ..chatml import CHATML_MARKS, chatml
 from ..family import family
 from ..format import CallToWrite, Format
 from ..json_source import json_text
+from ..marks import at_any, comes_soon, read_end
+from ..names import read_name
 from ..prose import THINK, Begin, marked
-from ..scanner import Scanner, Wait, at_any
-from ..tagged import TaggedCall, read_name
-from .hermes import CHATML, CHATML_MARKS, RESPONSES, read_end
+from ..scanner import Scanner, Wait
+from ..tagged import TaggedCall
+from .hermes import RESPONSES
 
 FUNCTION, END = "<function=", "</function>"
 PARAMETER, VALUE_END = "<parameter=", "</parameter>"
@@ -50,14 +53,18 @@ def begins(scanner: Scanner, tools: ToolRegistry | None, opening: str, closing: 
         return True
 
     def begin_function() -> Wait[bool]:
+        size = scanner.held_length
         name = yield from read_name(scanner, ">")
-        if not name:
+        if not name and not (yield from comes_soon(scanner, size, PARAMETER, (FUNCTION, END))):
             return False
         call = TaggedCall(scanner, tools, PARAMETER, VALUE_END)
         call.begin(name)
-        problem = yield from _read_arguments(scanner, call, closing, trim)
+        if name:
+            problem = yield from _read_arguments(scanner, call, opening, closing, trim)
+        else:
+            problem = call.fault(f"{FUNCTION}…> is malformed")
         if problem:
-            yield from call.break_off(problem, (END,), (closing, opening))
+            yield from call.break_off(problem, (END,), (closing,), (opening, FUNCTION))
         else:
             call.end()
         return True
@@ -65,7 +72,7 @@ def begins(scanner: Scanner, tools: ToolRegistry | None, opening: str, closing: 
     return {opening: begin_wrapped, FUNCTION: begin_function}
 
 
-def _read_arguments(scanner: Scanner, call: TaggedCall, closing: str, trim: bool) -> Wait[str]:
+def _read_arguments(scanner: Scanner, call: TaggedCall, opening: str, closing: str, trim: bool) -> Wait[str]:
     """Reads arguments to the end of the function; what is wrong, if anything."""
     all_ends = f"\n{END}\n{closing}"
     another = f"\n{PARAMETER}"
@@ -76,7 +83,8 @@ def _read_arguments(scanner: Scanner, call: TaggedCall, closing: str, trim: bool
             if (yield from scanner.read_literal(END)):
                 return ""
             if not (yield from scanner.read_literal(PARAMETER)):
-                return call.fault(f"there is something other than {PARAMETER}…> or {END}", PARAMETER, END)
+                problem = f"there is something other than {PARAMETER}…> or {END}"
+                return (yield from call.no_argument(problem, (PARAMETER, END), (opening, FUNCTION)))
             key = yield from read_name(scanner, ">")
             if not key:
                 return call.fault(f"{PARAMETER}…> is malformed")
@@ -176,8 +184,7 @@ QWEN3_CODER: Format = family(
         "<|endoftext|>",
     ),
     thinking=THINK,
-    chat=CHATML._replace(
-        tools=tell_tools,
+    chat=chatml(tell_tools)._replace(
         between_results="",
         default_system="You are Qwen, a helpful AI assistant that can interact with a computer to solve tasks.",
         before_calls="\n\n",

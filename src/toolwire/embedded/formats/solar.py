@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
-from ..family import family
+from ..family import about, family
 from ..format import CallToWrite, Chat, Format
 from ..headers import Section, break_header, last_marks, read_before, sections
 from ..json_calls import read_arguments
 from ..json_source import json_text
+from ..marks import at_any, give_to
 from ..prose import Thinking, marked
-from ..scanner import PieceKind, Scanner, Wait, at_any
+from ..scanner import PieceKind, Scanner, Wait
 
 BEGIN, CONTENT, THINK, END = "<|begin|>", "<|content|>", "<|think|>", "<|end|>"
 ANSWER = f"{BEGIN}assistant"
@@ -34,7 +35,7 @@ TOOLS, TOOLS_END, TOOL, TOOL_END = "<|tools:begin|>", "<|tools:end|>", "<|tool:b
 THOUGHT = Thinking(((THINK, END),), ended_by_calls=False)
 
 _SECTION = Section(opens=(CALLS,), closes=(CALLS_END,), calls=(CALL,), ends=((CALL_END,),))
-_BOUNDS = (*_SECTION.bounds, END)
+_BOUNDS, _OPENERS = (*_SECTION.bounds, END), _SECTION.openers
 
 
 class _Answer:
@@ -49,7 +50,7 @@ class _Answer:
     def read(self) -> Wait[None]:
         scanner = self._scanner
         if scanner.plain is PieceKind.REASONING:
-            if not (yield from scanner.give_until(END, scanner.give_text_to)):
+            if not (yield from give_to(scanner, (END,), scanner.give_text_to)):
                 return
             scanner.give_mark()
         openers = {
@@ -69,15 +70,17 @@ class _Answer:
         call_id, found = yield from read_before(scanner, (NAME,), scanner.limits.call_id)
         if call_id and not found:
             is_id = call_id.replace("_", "").replace("-", "").isalnum()
-            return is_id and (yield from break_header(scanner, self._tools, "", f"{NAME} is missing", _BOUNDS))
+            return is_id and (
+                yield from break_header(scanner, self._tools, "", f"{NAME} is missing", _BOUNDS, _OPENERS)
+            )
         if not found:
             return False
         name, found = yield from read_before(scanner, (ARGUMENTS,), scanner.limits.name)
         if not name:
             return False
         if not found:
-            return (yield from break_header(scanner, self._tools, name, f"{ARGUMENTS} is missing", _BOUNDS))
-        yield from read_arguments(scanner, self._tools, name, call_id or "", ends=_BOUNDS)
+            return (yield from break_header(scanner, self._tools, name, f"{ARGUMENTS} is missing", _BOUNDS, _OPENERS))
+        yield from read_arguments(scanner, self._tools, name, call_id or "", ends=_BOUNDS, openers=_OPENERS)
         return True
 
     def _begin(self) -> Wait[bool]:
@@ -138,17 +141,20 @@ def write_result(part: ToolResultPart, content: str) -> str:
 
 def tell_tools(tools: Sequence[ToolDefinition]) -> str:
     """The tools between marks, in the words that the model knows."""
-    told = "".join(
-        TOOL + json_text({"name": tool.name, "description": tool.description, "parameters": tool.parameters}) + TOOL_END
-        for tool in tools
-    )
+    told = "".join(TOOL + about(tool) + TOOL_END for tool in tools)
     return (
         "\n\n## Tools\n\n### Tool Call Instruction\n"
         "You may invoke one or more tools to assist with the user's query. Available tools are provided in JSON Schema "
         f"format: {TOOLS}{TOOL}<tools-json-object>{TOOL_END}...{TOOLS_END}\n\n"
         f"### Available Tools\n{TOOLS}{told}{TOOLS_END}\n\n"
-        "### Tool Call Format\nFor each tool call, write the call in this form:\n"
-        f"{CALL}<tool-call-id>{NAME}<tool-name>{ARGUMENTS}<args-json-object>{CALL_END}"
+        "### Tool Call Format\nFor each tool call, return a JSON object with the following structure, enclosed within "
+        f"{CALL} and {CALL_END} tags: \n"
+        f"{CALL}<tool-call-id>{NAME}<tool-name>{ARGUMENTS}<args-json-object>{CALL_END}\n"
+        "- The <tool-call-id> must be a randomly generated string consisting of 10 lowercase letters (a-z) and/or "
+        "digits (0-9) (e.g., a1b2c3d4e5)\n\n"
+        "### Tool Response Format\nEach tool is responded by `tool` with the following structure:\n"
+        f"<|tool_response:id|><tool-call-id>{RESULT_NAME}<tool-name>{RESULT_CONTENT}<results>{RESULT_END}\n"
+        "- Ensure the <tool-call-id> matches the corresponding tool call"
     )
 
 
@@ -181,6 +187,7 @@ SOLAR: Format = family(
         stop=(FLUSH, CALLS_END),
         words=(CONTENT, ""),
         before_calls=f"{END}{ANSWER}",
+        after_calls=CALLS_END,
         thought=(THINK, f"{END}{ANSWER}"),
         call_id=make_id,
     ),

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
+from ..chatml import CHATML_MARKS, chatml
 from ..family import declare, family
 from ..format import CallToWrite, Format
 from ..json_calls import Outcome, read_calls
 from ..listed import lists, read_list, write_list
-from ..prose import Thinking, marked
+from ..prose import FENCE, Thinking, marked
 from ..scanner import Scanner, Wait
-from .hermes import CHATML, CHATML_MARKS, FENCE
 from .mistral import CALLS
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -78,10 +78,9 @@ XLAM: Format = family(
     write_result=write_result,
     marks=(*CHATML_MARKS, "<|endoftext|>", CALLS, OPEN, CLOSE, "<think>", "</think>"),
     thinking=THINKING,
-    chat=CHATML._replace(
+    chat=chatml(tell_tools)._replace(
         results=("<|im_start|>tool\n", "<|im_end|>\n"),
         between_results="<|im_end|>\n<|im_start|>tool\n",
-        tools=tell_tools,
         default_system="You are a helpful assistant. You are developed by Salesforce xLAM team.",
         reasoning="",
         no_reasoning="",

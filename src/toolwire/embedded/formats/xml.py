@@ -49,7 +49,7 @@ from ..branches import (
 )
 from ..format import Format
 from ..grammar import Grammar
-from ..json_source import json_text
+from ..json_source import json_text, written
 from .xml_inside import CDATA, CDATA_END, MARKERS
 from .xml_reading import ARGUMENT, ARGUMENTS, ITEM, TOOL, read, spoilers
 from .xml_tags import NAME, quoted
@@ -199,18 +199,14 @@ def _about(flats: list[dict[str, Any]], required: str) -> str:
     if required:
         told["required"] = required
     if "default" in first:
-        told["default"] = _shown(first["default"])
+        told["default"] = written(first["default"])
     listed = [value for flat in flats for value in listed_values(flat) or ()]
     if listed:
         plain = all(isinstance(value, str) and value and "," not in value for value in listed)
         told["enum_values"] = ",".join(listed) if plain else json_text(listed)
     if len(flats) == 1:
-        told |= {key: _shown(first[key]) for key in _BOUNDS if key in first}
+        told |= {key: written(first[key]) for key in _BOUNDS if key in first}
     return "".join(f" {key}={quoted(value)}" for key, value in told.items())
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json_text(value)
 
 
 # Writing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..json_source import read_value
+from ..marks import give_to
 from ..scanner import Scanner, Wait, no_json
 
 CDATA, CDATA_END = "<![CDATA[", "]]>"
@@ -56,12 +57,12 @@ class Inside:
                 return False
             if not (yield from scanner.read_literal("<!--")):
                 return True
-            if not (yield from scanner.give_until("-->", self._run)):
+            if not (yield from give_to(scanner, ("-->",), self._run)):
                 return False
 
-    def _read_until(self, mark: str, take: Take) -> Wait[bool]:
-        """Reads on to this mark, and that; False if it never comes."""
-        return self._scanner.give_until(mark, lambda at: self._run(at, take))
+    def _read_until(self, mark: str, take: Take) -> Wait[str]:
+        """Reads on to this mark, and that; empty if it never comes."""
+        return give_to(self._scanner, (mark,), lambda at: self._run(at, take))
 
     def _read_space(self) -> Wait[None]:
         """Reads space, however much there is."""
@@ -77,6 +78,6 @@ class Inside:
         """Reads a CDATA section, or what stands between markers, if that is next; to the end if it never ends."""
         for start, end in ((CDATA, CDATA_END), *MARKERS.items()):
             if (yield from self._scanner.read_literal(start)):
-                yield from self._scanner.give_until(end, self._run)
+                yield from give_to(self._scanner, (end,), self._run)
                 return True
         return False

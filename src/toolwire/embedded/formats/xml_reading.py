@@ -8,7 +8,7 @@ from ...strict_json import NotStrict, parse
 from ...tools.forms import form_of, shorthand_tools
 from ...tools.registry import ToolRegistry
 from ..arguments import ANYTHING, Shape, shape_of
-from ..json_source import as_it_is, json_text, quote, read_value
+from ..json_source import as_it_is, into, json_text, quote, read_value
 from ..prose import prose
 from ..scanner import SPACE, Scanner, Wait
 from .xml_inside import CDATA, CDATA_END, MARKERS, Inside, Take
@@ -281,7 +281,7 @@ class _Call(Inside):
                 if is_item or word.lower() == ARGUMENT or word in names:
                     return (yield from self._read_nested(member, shape, level + 1, is_item=is_item))
         collected: list[str] = []
-        problem = yield from self._read_text(member, _into(collected))
+        problem = yield from self._read_text(member, into(collected))
         if not problem:
             self._give(shape.json_of("".join(collected)))
         return problem
@@ -303,7 +303,7 @@ class _Call(Inside):
         yield from self._read_gap()
         if (yield from scanner.need(1)) not in ("{", "[", '"'):
             collected: list[str] = []
-            problem = yield from self._read_text(member, _into(collected))
+            problem = yield from self._read_text(member, into(collected))
             if problem:
                 return problem
             raw = "".join(collected)
@@ -458,14 +458,6 @@ class _Call(Inside):
         if self._scanner.at >= len(self._scanner.text):
             return self._scanner.fault(f"</{close[:80]}> is missing")
         return self._scanner.fault("there is text where only tags belong")
-
-
-def _into(collected: list[str]) -> Take:
-    def take(text: str) -> str:
-        collected.append(text)
-        return ""
-
-    return take
 
 
 def _is_json(raw: str) -> bool:
