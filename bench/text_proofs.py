@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -189,6 +190,7 @@ def _patterns(format_: str) -> dict[str, str]:
 def _hostile(format_: str, name: str, size: int) -> Hostile:
     met = Hostile(format_, name, size, [0.0, 0.0], "")
     pattern = _patterns(format_)[name]
+    gc.freeze()  # else each look for garbage goes through all that the process was born with
     for _ in range(3):
         for number, part in enumerate((size // 2, size)):
             taken = _meet(met, (pattern * (part // len(pattern) + 1))[:part])

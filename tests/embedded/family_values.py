@@ -179,11 +179,28 @@ def nested_sayable(closing: str) -> Sayable:
     """Elements in elements: as `raw_sayable`, at every depth."""
 
     def sayable(call: Call) -> bool:
-        if not all(is_word(key) and key != "item" for key in keys_in(call.arguments)):
+        if not all(map(is_word, keys_in(call.arguments))) or "item" in keys_in(call.tool.parameters):
+            return False
+        if _mixes(call.tool.parameters) and any(isinstance(value, (list, dict)) for value in call.arguments.values()):
             return False
         return all(_nested(call, call.arguments, (key,), closing) for key in call.arguments)
 
     return sayable
+
+
+_PLAIN = ("string", "integer", "number", "boolean", "null")
+
+
+def _mixes(schema: Any) -> bool:
+    """Whether a value may be one of several objects or arrays: which of them it is shows only at its end, so that
+    what is in it is text wherever one of them allows text.
+    """
+    if isinstance(schema, list):
+        return any(map(_mixes, schema))
+    if not isinstance(schema, dict):
+        return False
+    ways = [each for each in schema.get("anyOf", ()) if not {"enum", "const"} & each.keys()]
+    return sum(each.get("type") not in _PLAIN for each in ways) > 1 or any(map(_mixes, schema.values()))
 
 
 def _nested(call: Call, inside: Any, path: tuple[str | int, ...], closing: str) -> bool:

@@ -536,7 +536,7 @@ FAMILIES: dict[str, Family] = {
     "apriel": Family(_list(("<tool_calls>",), "</tool_calls>"), think=("<thinking>", "</thinking>")),
     "minimax-m1": Family(_minimax_m1, think=THINK),
     "nemotron": Family(_list(("<TOOLCALL>",), "</TOOLCALL>"), think=THINK),
-    "xlam": Family(_xlam, think=THINK, before=False),
+    "xlam": Family(_xlam, think=THINK, before=False, after=False),
     "internlm2": Family(_objects("<|action_start|><|plugin|>", "<|action_end|>", arguments="parameters"), most=1),
     "interns1": Family(_intern_s1, think=THINK),
     "cohere3": Family(

@@ -299,3 +299,19 @@ def test_what_is_typed_is_json() -> None:
     for _, text, made in RULE:
         bare = text.strip()
         assert json.loads(made) in (text, bare) or made in (bare, bare.lower(), "[]", "{}")
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "array"}, "[]"),
+        ({"type": "object"}, "{}"),
+        ({"type": ["array", "object"]}, '""'),
+        ({"anyOf": [{"type": "array"}, {"type": "object", "required": ["a"]}]}, "[]"),
+        ({"anyOf": [{"type": "array", "minItems": 1}, {"type": "object"}]}, "{}"),
+        ({"anyOf": [{"type": "array", "minItems": 1}, {"type": "object", "required": ["a"]}]}, '""'),
+        ({"enum": [[], {"a": 1}]}, "[]"),
+    ],
+)
+def test_no_text_is_the_one_thing_that_may_be_empty(schema: dict[str, Any], expected: str) -> None:
+    assert Shape(schema, schema).json_of(" \n") == (expected if expected != '""' else '" \\n"')

@@ -6,7 +6,7 @@ A value becomes what the tool's schema allows, never what it looks like:
    enumeration allows the strings that it lists, and with space around it the text is still one of them.)
 2. Otherwise, without the space around it, `null`, `true` and `false` (also `True` and `TRUE`), a number as JSON writes
    numbers, or a JSON object or array becomes that, if the schema allows its type. Numbers stay as they are written.
-3. No text at all is an empty array or object, if the schema allows exactly one of the two.
+3. No text at all is an empty array or object, if the schema allows exactly one of the two to be empty.
 4. Whatever is left stays a string, which the schema then refuses in words that the model can act on.
 
 References (`$ref` within the schema), `anyOf`, `oneOf`, `allOf`, lists of types, enumerations and constants are seen
@@ -21,7 +21,17 @@ from typing import Any
 from ..json_reader import JsonReader
 from ..strict_json import NotStrict, parse
 from ..tools.definition import ToolDefinition
-from .branches import ALL_KINDS, any_of, branches, items_of, kinds_of, listed_values, other_properties, properties_of
+from .branches import (
+    ALL_KINDS,
+    any_of,
+    branches,
+    items_of,
+    kinds_of,
+    listed_values,
+    other_properties,
+    properties_of,
+    required_of,
+)
 from .json_source import json_text
 
 _NUMBERS = frozenset(("number", "integer"))
@@ -108,9 +118,19 @@ class Shape:
         kind = _kind_of(bare)
         if kind in self.kinds or (kind in _NUMBERS and self.kinds & _NUMBERS):
             return bare.lower() if bare in _WORDS else bare
-        if not bare and len(self.kinds & {"array", "object"}) == 1:
-            return "[]" if "array" in self.kinds else "{}"
-        return json_text(text)
+        empties = () if bare else self._empties()
+        return empties[0] if len(empties) == 1 else json_text(text)
+
+    def _empties(self) -> tuple[str, ...]:
+        """An empty array and an empty object, as far as the schema allows them."""
+        found: set[str] = set()
+        for flat in self._flats or ({},):
+            kinds, values = kinds_of(flat), listed_values(flat)
+            if "array" in kinds and not flat.get("minItems") and (values is None or [] in values):
+                found.add("[]")
+            if "object" in kinds and not required_of(flat) and (values is None or {} in values):
+                found.add("{}")
+        return tuple(found)
 
 
 def shape_of(tool: ToolDefinition | None) -> Shape:

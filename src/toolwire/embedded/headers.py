@@ -136,8 +136,7 @@ def break_spoiled(
     """Reads a call whose header cannot be read: so much of what is held is the mark before it, or more of it.
 
     It is one if something that looks like arguments follows after a few words, without a space before them unless
-    they look like a part of a mark. False, with all of it held, where it is
-    none.
+    they look like a part of a mark. False, with all of it held, where it is none.
     """
     held = scanner.held_length
     if held == size:

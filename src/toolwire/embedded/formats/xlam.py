@@ -3,7 +3,7 @@
     [{"name": "search", "arguments": {"query": "x"}}]
 
 Without a mark, and in a fence, it must begin with the name of a known tool and then its arguments: other lists are
-text. In reasoning all of it is a draft.
+text. Without either it begins the answer or a line: in the middle of one it is data. In reasoning all of it is a draft.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..family import declare, family
 from ..format import CallToWrite, Format
 from ..json_calls import Outcome, read_calls
 from ..listed import lists, read_list, write_list
+from ..marks import at_mark
 from ..prose import FENCE, Thinking, marked
 from ..scanner import Scanner, Wait
 from .mistral import CALLS
@@ -37,11 +38,21 @@ def read(scanner: Scanner, tools: ToolRegistry | None) -> Wait[None]:
         yield from scanner.read_literal("json")
         return (yield from read_list(scanner, tools, FENCE, (FENCE,), certain=False))
 
-    def begin_bare() -> Wait[bool]:
+    def begin_first() -> Wait[bool]:
+        if scanner.said:
+            return False
         scanner.unread()
         return (yield from read_calls(scanner, tools, certain=False)) is not Outcome.NOTHING
 
-    openers = {CALLS: begin_marked} | lists(scanner, tools, OPEN, CLOSE) | {FENCE: begin_fenced, "[": begin_bare}
+    def begin_line() -> Wait[bool]:
+        scanner.unread()
+        scanner.give_text_to(scanner.at + 1)
+        if (yield from at_mark(scanner, CALLS)):
+            return True
+        return (yield from read_calls(scanner, tools, certain=False)) is not Outcome.NOTHING
+
+    openers = {CALLS: begin_marked} | lists(scanner, tools, OPEN, CLOSE)
+    openers |= {FENCE: begin_fenced, "\n[": begin_line, "[": begin_first}
     return marked(scanner, openers, THINKING)
 
 
