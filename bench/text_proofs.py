@@ -34,7 +34,7 @@ READERS = ("xml", "json", "sentinel")
 SHARE = 2_500
 """Answers of one piece of work."""
 NEAR = 2.1
-"""A growth that is measured again, up to three times in all: another process may have been in the way."""
+"""A growth that is measured again, up to six times in all: another process may have been in the way."""
 
 # B1
 
@@ -191,7 +191,7 @@ def _hostile(format_: str, name: str, size: int) -> Hostile:
     met = Hostile(format_, name, size, [0.0, 0.0], "")
     pattern = _patterns(format_)[name]
     gc.freeze()  # else each look for garbage goes through all that the process was born with
-    for _ in range(3):
+    for _ in range(6):
         for number, part in enumerate((size // 2, size)):
             taken = _meet(met, (pattern * (part // len(pattern) + 1))[:part])
             met.seconds[number] = min(taken, met.seconds[number] or taken)
