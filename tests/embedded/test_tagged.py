@@ -144,3 +144,11 @@ def test_work_grows_with_the_text_alone(name: str) -> None:
         return work(name, text_format(name).write_call("write_file", {"path": "a", "content": content}, None), 4)
 
     assert cost(400) < 5 * cost(100)
+
+
+def test_an_argument_that_is_given_twice_is_told_where_it_comes_again() -> None:
+    once = "<arg_key>query</arg_key><arg_value>x</arg_value>"
+    text = f"<tool_call>search{once}{once}</tool_call>"
+    (problem,) = read(text).stream.problems.values()
+    again = text.rindex("<arg_value>") + len("<arg_value>")
+    assert problem == f"'query' is given twice (at character {again})"
