@@ -190,7 +190,7 @@ def test_digest_depends_on_everything_that_is_approved_and_on_nothing_else() -> 
     assert len(tool.digest()) == 64
     same = [
         ToolDefinition("t", "words", dict(reversed(WEATHER.items())), Risk.READ),
-        replace(tool, call=print, timeout=3.0),
+        replace(tool, call=print),
     ]
     assert {each.digest() for each in same} == {tool.digest()}
     others = [
@@ -198,6 +198,13 @@ def test_digest_depends_on_everything_that_is_approved_and_on_nothing_else() -> 
         replace(tool, description="word"),
         replace(tool, parameters={**WEATHER, "required": []}),
         replace(tool, risk=Risk.WRITE),
+        replace(tool, timeout=3.0),
+        replace(tool, paths=("city",)),
+        replace(tool, command="city"),
+        replace(tool, exclusive=True),
+        replace(tool, idempotent=True),
+        replace(tool, retries=1),
+        replace(tool, cache=1.0),
         replace(tool, risk=None),
         replace(tool, name="twords", description=""),
         replace(tool, description="\ud800"),

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from toolwire.errors import IncompleteCall, ToolDefinitionError
 from toolwire.tools.definition import Risk, ToolDefinition
-from toolwire.tools.function import as_definition, tool
+from toolwire.tools.function import as_definition, is_async, tool
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -449,8 +449,6 @@ def stream() -> Any:
         (None, "cannot become a tool"),
         ("google", "cannot become a tool"),
         (lambda: 1, "'<lambda>' is no tool name"),
-        (stream, "is a generator"),
-        (stream_async, "is a generator"),
         (len, "parameter 'obj' is positional-only"),
         (max, "signature cannot be read"),
     ],
@@ -460,6 +458,16 @@ def test_things_that_are_no_tools(thing: Any, reason: str) -> None:
         as_definition(thing)
     assert reason in caught.value.message
     assert caught.value.hint
+
+
+def test_generators_are_tools() -> None:
+    assert list(run(stream, {})) == [1]
+
+
+def test_what_is_async_belongs_on_the_loop() -> None:
+    service = Service("1:")
+    calls = [as_definition(each).call for each in (service.fetch, stream_async, service.search, stream, google)]
+    assert [is_async(call) for call in calls if call] == [True, True, False, False, False]
 
 
 def test_bound_methods() -> None:

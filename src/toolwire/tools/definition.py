@@ -39,8 +39,13 @@ class ToolDefinition:
     """One tool. Read-only, compared by identity; a `ToolDefinitionError` says what is wrong with it.
 
     `parameters` is the JSON Schema of an object, kept as given; `None` and `{}` mean no arguments. `call` takes the
-    checked JSON arguments and returns the result or an awaitable of it; without one the tool can be declared to a
-    model but not run. `timeout` is in seconds, `None` for the executor's own.
+    checked JSON arguments and returns the result, an awaitable of it or a generator of its pieces; without one the
+    tool can be declared to a model but not run. `timeout` is in seconds, `None` for the executor's own.
+
+    What approval looks at beside the risk: `paths` names the arguments that are file paths, `command` the one that is
+    a shell command line. What execution may do: an `exclusive` tool never runs beside another; `retries` are made
+    after a failure, only for a tool that reads or is `idempotent`; a result is kept for `cache` seconds and given
+    again for the same arguments, only for a tool that reads.
     """
 
     name: str
@@ -49,6 +54,12 @@ class ToolDefinition:
     risk: Risk | None = None
     call: Callable[[dict[str, Any]], Any] | None = None
     timeout: float | None = None
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    exclusive: bool = False
+    idempotent: bool = False
+    retries: int = 0
+    cache: float = 0.0
     _check: ArgumentCheck | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,6 +80,25 @@ class ToolDefinition:
             except ValueError:
                 known = ", ".join(Risk)
                 raise self._error(f"its risk is {self.risk!r}", hint=f"Use one of {known}, or None.") from None
+        self._check_promises()
+
+    def _check_promises(self) -> None:
+        """What the tool says of its arguments and of running it again must be true of its schema and its risk."""
+        object.__setattr__(self, "paths", tuple(self.paths))
+        properties = self.parameters.get("properties", {})
+        for name in (*self.paths, *([self.command] if self.command else [])):
+            if name not in properties:
+                raise self._error(f"it has no argument {cut(repr(name))}", hint="Name arguments that its schema has.")
+        if self.retries < 0 or (self.retries and self.risk is not Risk.READ and not self.idempotent):
+            raise self._error(
+                f"it cannot have {self.retries} retries",
+                hint="Only a tool of risk read, or one declared idempotent, may be run again after a failure.",
+            )
+        if not (math.isfinite(self.cache) and self.cache >= 0) or (self.cache and self.risk is not Risk.READ):
+            raise self._error(
+                f"its results cannot be kept for {self.cache:g} seconds",
+                hint="Only results of a tool of risk read may be kept, for a number of seconds.",
+            )
 
     def _error(self, reason: str, hint: str = "Give name, description and a JSON Schema.") -> ToolDefinitionError:
         return ToolDefinitionError(f"tool {self.name!r}: {reason}", hint=hint, tool=self.name)
@@ -117,8 +147,20 @@ class ToolDefinition:
         return check.problem(arguments)
 
     def digest(self) -> str:
-        """SHA-256 of what a person approves: name, description, parameters, risk. Tickets are bound to it."""
-        facts = [self.name, self.description, self.parameters, self.risk]
+        """SHA-256 of everything that the definition says. Tickets are bound to it."""
+        facts = [
+            self.name,
+            self.description,
+            self.parameters,
+            self.risk,
+            self.timeout,
+            self.paths,
+            self.command,
+            self.exclusive,
+            self.idempotent,
+            self.retries,
+            self.cache,
+        ]
         return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def as_json(self) -> dict[str, Any]:

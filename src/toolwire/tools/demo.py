@@ -33,12 +33,12 @@ def demo_tools(root: Path) -> list[ToolDefinition]:
     """The demo tools; those for files see only what lies inside `root`."""
     root = root.resolve()
 
-    @tool(risk="read")
+    @tool(risk="read", paths=["folder"])
     def list_files(folder: str = ".") -> str:
         """List the files in a folder."""
         return list_folder(root, folder)
 
-    @tool(risk="read")
+    @tool(risk="read", paths=["path"])
     def read_file(path: str) -> str:
         """Read a text file."""
         return read_text(root, path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints, overload
@@ -36,6 +36,12 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    paths: Sequence[str] = (),
+    command: str = "",
+    exclusive: bool = False,
+    idempotent: bool = False,
+    retries: int = 0,
+    cache: float = 0.0,
 ) -> Callable[[F], F]: ...
 def tool(
     function: F | None = None,
@@ -45,15 +51,32 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    paths: Sequence[str] = (),
+    command: str = "",
+    exclusive: bool = False,
+    idempotent: bool = False,
+    retries: int = 0,
+    cache: float = 0.0,
 ) -> F | Callable[[F], F]:
     """Make a typed function, plain or async, a tool: `@tool` or `@tool(risk="read")`.
 
     Without a `risk` the tool is of unknown risk and asked about. Name and description are those of the function
-    unless given. On a method, give the bound method to whoever takes tools: `tools=[service.search]`.
+    unless given; the rest is what a `ToolDefinition` says. A generator, plain or async, gives its result in pieces,
+    which are told as they come. On a method, give the bound method to whoever takes tools: `tools=[service.search]`.
     """
 
     def decorate(function: F) -> F:
-        definition = _define(function, risk=risk, name=name, description=description, timeout=timeout)
+        definition = replace(
+            _define(function, name=name, description=description),
+            risk=cast("Risk | None", risk),
+            timeout=timeout,
+            paths=tuple(paths),
+            command=command,
+            exclusive=exclusive,
+            idempotent=idempotent,
+            retries=retries,
+            cache=cache,
+        )
         try:
             setattr(function, _ATTRIBUTE, definition)
         except AttributeError:  # a bound method takes no attributes, a partial of it does
@@ -63,6 +86,12 @@ def tool(
         return function
 
     return decorate if function is None else decorate(function)
+
+
+def is_async(call: Callable[[dict[str, Any]], Any]) -> bool:
+    """Whether what runs a tool belongs on the event loop; all else belongs in a thread."""
+    function = call.function if isinstance(call, _Call) else call
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
 def as_definition(tool: ToolDefinition | Callable[..., Any] | dict[str, Any]) -> ToolDefinition:
@@ -138,10 +167,8 @@ class _Parameter:
 def _define(
     function: Callable[..., Any],
     *,
-    risk: Risk | RiskName | None = None,
     name: str | None = None,
     description: str | None = None,
-    timeout: float | None = None,
 ) -> ToolDefinition:
     if not hasattr(function, "__name__") or isinstance(function, (type, staticmethod, classmethod)):
         raise ToolDefinitionError(
@@ -150,12 +177,6 @@ def _define(
         )
     name = function.__name__ if name is None else name
     original = inspect.unwrap(getattr(function, "__func__", function))
-    if inspect.isgeneratorfunction(original) or inspect.isasyncgenfunction(original):
-        raise ToolDefinitionError(
-            f"tool {name!r} is a generator",
-            hint="Return the whole result instead of yielding its parts.",
-            tool=name,
-        )
     unbound = _is_unbound_method(function)
     parameters = {f"p{n}": each for n, each in enumerate(_parameters(name, function, original, skip_first=unbound))}
     summary, words = _docstring(function)
@@ -164,9 +185,7 @@ def _define(
         name,
         summary if description is None else description,
         schema,
-        cast("Risk | None", risk),
-        _Call(name, function, model, parameters, unbound),
-        timeout,
+        call=_Call(name, function, model, parameters, unbound),
     )
 
 
