@@ -51,7 +51,7 @@ OUTSIDE = frozenset(
 LEFT_TO_RIGHT = ("wire", "providers", "embedded", "stream", "approval", "execution", "agent", "cli")
 """Each folder may import those to its left and itself, never those to its right."""
 
-CORE_MODULES = ("errors", "limits", "messages", "chunks", "json_reader", "strict_json")
+CORE_MODULES = ("errors", "limits", "messages", "chunks", "json_reader", "strict_json", "redaction", "key_shapes")
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -120,6 +120,14 @@ class TicketRefused(ToolwireError):
     """The executor was given a ticket that does not permit exactly this call."""
 
 
+class AuditFailed(ToolwireError):
+    """The audit trail cannot be written: what it was to tell of does not happen. Fact: path."""
+
+
+class ProgramError(ToolwireError):
+    """A program that could not be started. Facts: program, cwd, errno."""
+
+
 class RunLimitReached(ToolwireError):
     """An agent run hit one of its own bounds (turns, calls, failed tries). Facts: what, limit."""
 

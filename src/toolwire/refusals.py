@@ -14,13 +14,13 @@ from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_plus, urljoin, urlsplit
 
 import msgspec
 
 from .errors import AuthenticationFailed, ModelNotFound, ProviderError, RateLimited, ToolwireError
+from .redaction import STARS, Redactor
 
 if TYPE_CHECKING:
     from .transport import HttpRequest
@@ -57,8 +57,6 @@ _AWS_SIGNATURE = "AWS4-HMAC-SHA256 "
 _NO_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model"})
 _NO_TOOLS = ("not support", "unsupported", "that support", "--tool-call-parser")
 """What a service says that takes no tools: Ollama, OpenRouter, vLLM without a parser."""
-_PIECE = 8
-"""A run of this many characters of a secret is masked: a key that was cut in two must not show its half."""
 
 
 class _Said(msgspec.Struct):
@@ -102,29 +100,25 @@ def shown_url(url: str) -> str:
 
 
 def mask(text: str, request: HttpRequest) -> str:
-    """The first 2,000 characters, with stars where they repeat a secret of the request or part of one."""
-    text = text[: 2 * _WORDS]
+    """The first 2,000 characters, with stars where they repeat a secret of the request, part of one, or another key."""
     secrets = _secrets(request)
-    hidden = bytearray(len(text))
-    starts = ((secret, range(max(1, len(secret) - _PIECE + 1))) for secret in secrets)
-    for piece in {secret[i : i + _PIECE] for secret, indexes in starts for i in indexes}:
-        start = text.find(piece)
-        while start >= 0:
-            hidden[start : start + len(piece)] = b"\x01" * len(piece)
-            start = text.find(piece, start + 1)
-    runs = groupby(range(len(text)), hidden.__getitem__)
-    text = "".join("***" if stars else "".join(text[i] for i in run) for stars, run in runs)
-    return " ".join("***" if _is_starred(word, secrets) else word for word in text.split(" "))
+    text = Redactor(secrets).text(text[: 2 * _WORDS])
+    return " ".join(STARS if _is_starred(word, secrets) else word for word in text.split(" "))
 
 
-def hide_secrets(error: ToolwireError, request: HttpRequest) -> None:
-    """Takes the secrets of a request out of an error that was made of its answer, and what led to it along."""
-    error.message = mask(error.message, request)
-    error.hint = mask(error.hint, request)
+def hide_secrets(error: ToolwireError, request: HttpRequest, redactor: Redactor | None = None) -> None:
+    """Takes the secrets of a request out of an error that was made of its answer, and what led to it along; those that
+    another redactor knows too, since an answer may repeat any part of the conversation.
+    """
+
+    def hidden(text: str) -> str:
+        masked = mask(text, request)
+        return masked if redactor is None else redactor.text(masked)
+
+    error.message = hidden(error.message)
+    error.hint = hidden(error.hint)
     error.args = (error.message,)
-    error.facts = {
-        name: mask(value, request) if isinstance(value, str) else value for name, value in error.facts.items()
-    }
+    error.facts = {name: hidden(value) if isinstance(value, str) else value for name, value in error.facts.items()}
     error.__cause__ = error.__context__ = None
 
 

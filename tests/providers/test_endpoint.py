@@ -11,7 +11,7 @@ from catalog_rows import KEY, set_up
 from toolwire.errors import AuthenticationFailed, ConfigError
 from toolwire.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart, tool_results, user
 from toolwire.providers.catalog import PROVIDERS
-from toolwire.providers.endpoint import Endpoint, Secret, encode_for, joined, key_variable, missing, quoted, resolve
+from toolwire.providers.endpoint import Endpoint, encode_for, joined, key_variable, missing, quoted, resolve
 from toolwire.tools.definition import ToolDefinition
 
 ADD = ToolDefinition("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
@@ -202,13 +202,6 @@ def test_keys_are_not_shown(name: str) -> None:
     for shown in (repr(endpoint), str(endpoint), pretty_repr(endpoint), pretty_repr([endpoint])):
         assert KEY not in shown
         assert endpoint.provider.name in shown
-
-
-def test_a_secret_shows_nothing() -> None:
-    assert KEY not in f"{Secret(KEY)}{Secret(KEY)!r}"
-    assert not hasattr(Secret(KEY), "__dict__")
-    assert Secret(KEY)
-    assert not Secret("")
 
 
 def test_a_key_in_the_query_is_quoted() -> None:

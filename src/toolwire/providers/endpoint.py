@@ -12,34 +12,13 @@ import msgspec
 
 from ..errors import AuthenticationFailed, ConfigError
 from ..messages import Message
+from ..redaction import NO_SECRET, Secret
 from ..tools.function import as_definition
 from .catalog import split_model
 from .moving import move_history
 from .openai_chat_request import WIRE as CHAT
 from .provider import Auth, Blank, Provider
 from .wires import wire_format
-
-
-class Secret:
-    """A key that no repr, log or error shows. `reveal` is called where a request is made, and nowhere else."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """The key itself."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return "Secret('…')"
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-
-NO_KEY = Secret("")
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +30,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The start of the URL; may hold a user and a password, so that it is not shown."""
     path: str
     """The rest of it, with the model in it where the service wants it there."""
-    key: Secret = NO_KEY
+    key: Secret = NO_SECRET
     auth: Auth
     """How the key is sent."""
     region: str = ""

@@ -1,0 +1,180 @@
+"""Keys that no file, log or error may hold: the type they live in, and what takes them out of a text.
+
+Found are the secrets that a `Redactor` was given, whole or eight characters of one in a row, as they are and as JSON, a
+URL, Python or Base64 write them (wherever in the encoded data they begin), and whatever looks like a key
+(`key_shapes`). Not found are secrets that were compressed, encrypted, written as hexadecimal digits, backwards or with
+something between all their characters. What is taken out becomes `***`, so that a text grows by a third at most.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from hmac import compare_digest
+from typing import Any, NoReturn
+
+from .key_shapes import Span, is_secret_member, is_secret_variable, key_spans
+
+STARS = "***"
+PIECE = 8
+"""A run of this many characters of a secret is taken out: a key that was cut in two must not show its half."""
+_SHORT = 4
+"""What is shorter than this is no secret; up to `PIECE` it is found as a whole."""
+_HELD = 16
+"""Characters of a secret in a row that a model is not shown. Fewer may be `sk-ant-api03-`, which is in every manual."""
+_STEP = 4
+_PROBE = PIECE - _STEP + 1
+"""Every run of `PIECE` characters holds `_PROBE` characters that begin at a multiple of `_STEP`."""
+_DEPTH = 100
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Secret:
+    """A key that no repr, log or error shows. `reveal` is called where a request is made, and nowhere else."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The key itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret('…')"
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return compare_digest(_bytes(self._value), _bytes(other._value))
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Secret is not written anywhere, so that it cannot be pickled")
+
+
+NO_SECRET = Secret("")
+
+
+class Redactor:
+    """Takes secrets out of what is written or shown; never raises, and takes time in proportion to the text alone.
+
+    `environment` adds the values of variables whose names say that they are secret.
+    """
+
+    __slots__ = ("_pieces", "_probes", "_short")
+
+    def __init__(self, secrets: Iterable[Secret | str] = (), environment: Mapping[str, str] | None = None) -> None:
+        self._pieces: set[str] = set()
+        self._short: dict[int, set[str]] = {}
+        for secret in secrets:
+            self._add(secret.reveal() if isinstance(secret, Secret) else secret)
+        for name, value in (environment or {}).items():
+            if len(value.strip()) >= PIECE and is_secret_variable(name, value):
+                self._add(value.strip())
+        self._probes = {piece[i : i + _PROBE] for piece in self._pieces for i in range(_STEP)}
+
+    def text(self, text: str) -> str:
+        """The text without the secrets and without what looks like a key."""
+        return _starred(text, [*self._spans(text), *key_spans(text)])
+
+    def held(self, text: str) -> str:
+        """The text without the secrets that were given, for a model, which may need to see what only looks like one."""
+        return _starred(text, [span for span in _merged([*self._spans(text)]) if span[1] - span[0] >= _HELD])
+
+    def value(self, value: Any) -> Any:
+        """The same for what JSON can hold: every text and name in it, and what stands behind a name that says so."""
+        return self._value(value, _DEPTH)
+
+    def _value(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if depth == 0:
+            return STARS
+        if isinstance(value, Mapping):
+            return {self.text(str(name)): self._member(str(name), each, depth) for name, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._value(each, depth - 1) for each in value]
+        return STARS
+
+    def _member(self, name: str, value: Any, depth: int) -> Any:
+        if isinstance(value, str) and is_secret_member(name, value):
+            return STARS
+        return self._value(value, depth - 1)
+
+    def _add(self, secret: str) -> None:
+        if _SHORT <= len(secret) < PIECE:
+            self._short.setdefault(len(secret), set()).add(secret)
+        for form in _forms(secret):
+            self._pieces.update(form[i : i + PIECE] for i in range(len(form) - PIECE + 1))
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        """Where the secrets stand: of all places only those are looked at where a part of one begins."""
+        pieces, probes = self._pieces, self._probes
+        if pieces:
+            for probe in [i for i in range(0, len(text), _STEP) if text[i : i + _PROBE] in probes]:
+                for start in range(max(0, probe - _STEP + 1), probe + 1):
+                    if text[start : start + PIECE] in pieces:
+                        yield start, start + PIECE
+        for length, wholes in self._short.items():
+            for start in range(len(text) - length + 1):
+                if text[start : start + length] in wholes:
+                    yield start, start + length
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _forms(secret: str) -> set[str]:
+    """A secret as it is, and as it is written in other places."""
+    forms = {secret, repr(secret)[1:-1], ascii(secret)[1:-1]}
+    forms |= {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    forms |= {_quoted(secret, digits) for digits in ("%%%02X", "%%%02x")}
+    forms |= {form.replace("%20", "+") for form in forms}
+    data = _bytes(secret)
+    for before in range(3):
+        # Some bits of the characters at both ends belong to what stands there.
+        whole = b64encode(b"\0" * before + data).decode()
+        inside = whole[(before * 8 + 5) // 6 : (before + len(data)) * 8 // 6]
+        forms |= {inside, inside.replace("+", "-").replace("/", "_")}
+    return forms
+
+
+def _quoted(secret: str, digits: str) -> str:
+    return "".join(char if char in _PLAIN else "".join(digits % byte for byte in _bytes(char)) for char in secret)
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """The same places in order, those that touch as one."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _starred(text: str, spans: list[Span]) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, end in _merged(spans):
+        parts += text[done:start], STARS
+        done = end
+    return "".join(parts) + text[done:] if parts else text
