@@ -1,32 +1,67 @@
 """The gate: makes a `Ticket` for exactly one call, or says no.
 
-Law 3, closed by default: a tool whose risk is `read` runs; everything else, everything of unknown risk, and every call
-that was repaired is asked; nobody to ask, a fault while asking, or any answer but yes means no.
+Law 3, closed by default: what policy allows runs, what it denies does not, and everything else is asked; nobody to
+ask, no answer in time, a fault anywhere on the way, or any answer but yes means no.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..errors import TicketRefused
 from ..stream.invocation import ToolInvocation
-from ..tools.definition import Risk, ToolDefinition
+from ..tools.definition import ToolDefinition
+from .audit import Audit, AuditRecord
+from .memory import Memory, offers_for
+from .places import Workspace
+from .policy import Policy, Verdict
+from .request import Answer, ApprovalRequest, Ask, Scope
+from .rules import Decision
+from .shown import show_arguments
 
-Ask = Callable[[ToolInvocation, ToolDefinition], Awaitable[bool]]
-"""Asks the person about one call."""
+ANSWER_SECONDS = 3600.0
+"""How long a person is waited for. Whoever may be away for longer uses a durable run."""
+LEAVE_SECONDS = 1.0
+"""How long a question that was given up may take to leave."""
+TICKET_SECONDS = 3600.0
+"""How long a ticket is good: it may wait its turn behind calls that run alone."""
 
 
 class Ticket:
-    """Permission for one call, bound to its digest. Made by a `Gate` alone; worth nothing to another gate."""
+    """Permission for the one call that it holds, bound to its digest. Made by a `Gate` alone, for itself alone."""
 
-    __slots__ = ("digest", "invocation_id")
+    __slots__ = ("digest", "edited", "invocation", "tool")
 
-    def __init__(self, invocation_id: str, digest: str) -> None:
-        self.invocation_id = invocation_id
+    def __init__(self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, *, edited: bool) -> None:
+        self.invocation = invocation
+        self.tool = tool
         self.digest = digest
+        self.edited = edited
+        """The person changed the arguments: the model must be told which ran."""
+
+
+class _Given(NamedTuple):
+    """What the gate itself knows of a ticket that it gave out: nothing of it can be changed through the ticket."""
+
+    digest: str
+    tool: ToolDefinition
+    expires: float
+
+
+async def _ask(ask: Ask, request: ApprovalRequest) -> Any:
+    return await ask(request)
+
+
+def _forget(asking: asyncio.Task[Any]) -> None:
+    """Takes note of how a question ended that nobody waits for any more, so that nothing complains of it."""
+    if not asking.cancelled():
+        asking.exception()
 
 
 class Denial(msgspec.Struct, frozen=True):
@@ -35,8 +70,10 @@ class Denial(msgspec.Struct, frozen=True):
     reason: str
 
 
-def call_digest(invocation: ToolInvocation, tool: ToolDefinition) -> str:
-    """What a ticket is bound to: the call's ids and exact arguments, and the tool's whole definition."""
+def call_digest(
+    invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, environment: Mapping[str, str]
+) -> str:
+    """What a ticket is bound to: the call's ids and exact arguments, the tool's whole definition, where it runs."""
     bound = [
         invocation.id,
         invocation.call_id,
@@ -44,42 +81,244 @@ def call_digest(invocation: ToolInvocation, tool: ToolDefinition) -> str:
         invocation.tool_name,
         invocation.arguments,
         tool.digest(),
+        workspace.root,
+        workspace.cwd,
+        dict(environment),
     ]
     return hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).hexdigest()
 
 
 class Gate:
-    """Decides each call and remembers the tickets it has given out."""
+    """Decides each call and remembers the tickets it has given out.
 
-    def __init__(self, ask: Ask | None = None) -> None:
+    Without `ask` it is headless: what would be asked is denied, with a reason that the model sees. `environment` is
+    what children of tools get; tickets are bound to it.
+    """
+
+    def __init__(
+        self,
+        ask: Ask | None = None,
+        *,
+        policy: Policy | None = None,
+        workspace: Workspace | None = None,
+        environment: Mapping[str, str] | None = None,
+        memory: Memory | None = None,
+        audit: Audit | None = None,
+        answer_seconds: float = ANSWER_SECONDS,
+        ticket_seconds: float = TICKET_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._ask = ask
-        self._valid: dict[Ticket, str] = {}
+        self.policy = policy if policy is not None else Policy()
+        self.workspace = workspace if workspace is not None else Workspace.here()
+        self.environment: Mapping[str, str] = dict(environment or {})
+        self._memory = memory
+        self._audit = audit
+        self._answer_seconds = answer_seconds
+        self._ticket_seconds = ticket_seconds
+        self._clock = clock
+        self._given: dict[Ticket, _Given] = {}
 
-    def needs_asking(self, tool: ToolDefinition, invocation: ToolInvocation) -> bool:
-        """Whether this call of this tool is put to the person. A repaired one always is: it is a reader's guess."""
-        return tool.risk is not Risk.READ or bool(invocation.repairs)
-
-    async def decide(self, invocation: ToolInvocation, tool: ToolDefinition) -> Ticket | Denial:
-        """A ticket, or a denial. Never raises for what the asking does, except when it is cancelled."""
-        digest = call_digest(invocation, tool)
-        if self.needs_asking(tool, invocation):
-            if self._ask is None:
-                what = "a call that was repaired" if invocation.repairs else "this tool"
-                return Denial(f"{what} needs approval, and nobody is there to ask")
+    async def decide(
+        self,
+        invocation: ToolInvocation,
+        tool: ToolDefinition,
+        *,
+        on_asked: Callable[[ApprovalRequest], None] | None = None,
+        on_answered: Callable[[ApprovalRequest, Answer], None] | None = None,
+    ) -> Ticket | Denial:
+        """A ticket, or a denial. Raises only when it is cancelled; whatever else goes wrong is a denial."""
+        try:
+            return await self._decide(invocation, tool, on_asked, on_answered)
+        except Exception as error:
+            reason = f"deciding about it failed ({type(error).__name__})"
             try:
-                answer = await self._ask(invocation, tool)
-            except Exception as error:
-                return Denial(f"asking for approval failed ({type(error).__name__})")
-            if answer is not True:
-                return Denial("the person said no")
-        ticket = Ticket(invocation.id, digest)
-        self._valid[ticket] = digest
+                self._write("denied", invocation, tool, "", why=reason, source="fault")
+            except Exception:
+                return Denial(f"{reason}, and the audit trail cannot be written")
+            return Denial(reason)
+
+    async def _decide(
+        self,
+        invocation: ToolInvocation,
+        tool: ToolDefinition,
+        on_asked: Callable[[ApprovalRequest], None] | None,
+        on_answered: Callable[[ApprovalRequest, Answer], None] | None,
+    ) -> Ticket | Denial:
+        digest = self._digest(invocation, tool)
+        verdict = self.judge(invocation, tool)
+        if verdict.decision is Decision.ALLOW:
+            self._write("allowed", invocation, tool, digest, why=verdict.why, source=verdict.source)
+            return self._ticket(invocation, tool, digest)
+        if verdict.decision is not Decision.ASK:
+            self._write("denied", invocation, tool, digest, why=verdict.why, source=verdict.source)
+            return Denial(f"it is denied: {verdict.why}")
+        if self._ask is None:
+            self._write("denied", invocation, tool, digest, why=verdict.why, source=verdict.source, who="nobody")
+            return Denial(f"it needs approval, and nobody is there to ask: {verdict.why}")
+        request = self._request(invocation, tool, digest, verdict)
+        self._write("asked", invocation, tool, digest, why=verdict.why, source=verdict.source)
+        if on_asked is not None:
+            on_asked(request)
+        try:
+            answer = await self._answer(self._ask, request)
+        except asyncio.CancelledError:
+            why = "the question was taken back"
+            self._write("denied", invocation, tool, digest, why=why, source=verdict.source, who="stopped")
+            raise
+        if on_answered is not None:
+            on_answered(request, answer)
+        if not answer.allowed:
+            reason = answer.reason or "the person said no"
+            self._write("denied", invocation, tool, digest, why=reason, source=verdict.source, who=answer.who)
+            self._keep(answer, request)
+            return Denial(reason if answer.who != "person" or not answer.reason else f"the person said no: {reason}")
+        edited = answer.arguments is not None
+        if answer.arguments is not None:
+            invocation = msgspec.structs.replace(
+                invocation,
+                arguments=answer.arguments,
+                raw_arguments=msgspec.json.encode(answer.arguments).decode(),
+            )
+            problem = tool.problem(invocation.arguments)
+            if problem is not None:
+                return self._deny(invocation, tool, answer, f"the changed arguments do not fit: {problem}")
+            digest = self._digest(invocation, tool)
+        elif digest != self._digest(invocation, tool):
+            return self._deny(invocation, tool, answer, "the call was changed while the person was asked")
+        else:
+            self._keep(answer, request)
+        # Rules may have come while the person thought, and changed arguments were not judged before.
+        now = self.judge(invocation, tool)
+        if now.decision is Decision.DENY:
+            return self._deny(invocation, tool, answer, f"it is denied: {now.why}")
+        self._write("approved", invocation, tool, digest, why=answer.scope, source=verdict.source, who=answer.who)
+        return self._ticket(invocation, tool, digest, edited=edited)
+
+    def judge(self, invocation: ToolInvocation, tool: ToolDefinition) -> Verdict:
+        """What policy says of the call. A repaired one is asked about at least: it is a reader's guess."""
+        verdict = self.policy.judge(tool, invocation.arguments, self.workspace)
+        if invocation.repairs and verdict.decision is Decision.ALLOW:
+            return Verdict(Decision.ASK, "the call was malformed and was repaired")
+        return verdict
+
+    def redeem(self, ticket: Ticket) -> None:
+        """Takes the ticket, once; raises `TicketRefused` unless it permits exactly the call that it holds now."""
+        call = ticket.invocation
+        given = self._given.pop(ticket, None)
+        if given is None:
+            raise TicketRefused("this ticket was used already or never given out", call=call.id)
+        same = ticket.tool is given.tool and ticket.digest == given.digest == self._digest(call, given.tool)
+        if not same:
+            raise TicketRefused("the call is not the one that was approved", call=call.id)
+        if self._clock() > given.expires:
+            raise TicketRefused("the approval of this call has expired", call=call.id)
+        self._write("started", call, given.tool, given.digest)
+
+    def finished(self, ticket: Ticket, outcome: str) -> None:
+        """Writes down how a call ended whose ticket was redeemed."""
+        self._write("finished", ticket.invocation, ticket.tool, ticket.digest, outcome=outcome)
+
+    def _digest(self, invocation: ToolInvocation, tool: ToolDefinition) -> str:
+        return call_digest(invocation, tool, self.workspace, self.environment)
+
+    def _ticket(self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, *, edited: bool = False) -> Ticket:
+        now = self._clock()
+        for expired in [known for known, given in self._given.items() if given.expires < now]:
+            del self._given[expired]
+        ticket = Ticket(invocation, tool, digest, edited=edited)
+        self._given[ticket] = _Given(digest, tool, now + self._ticket_seconds)
         return ticket
 
-    def redeem(self, ticket: Ticket, invocation: ToolInvocation, tool: ToolDefinition) -> None:
-        """Takes the ticket for this call, once; raises `TicketRefused` unless it permits exactly this."""
-        digest = self._valid.pop(ticket, None)
-        if digest is None:
-            raise TicketRefused("this ticket was used already or never given out", call=invocation.id)
-        if digest != call_digest(invocation, tool) or ticket.digest != digest:
-            raise TicketRefused("the call is not the one that was approved", call=invocation.id)
+    def _request(
+        self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, verdict: Verdict
+    ) -> ApprovalRequest:
+        shown = show_arguments(invocation.arguments)
+        verdicts = self.policy.judge_parts(tool, invocation.arguments, self.workspace)
+        offers = offers_for(invocation, tool, verdicts, self.workspace) if shown.complete else ()
+        return ApprovalRequest(
+            id=invocation.id,
+            invocation=invocation,
+            risk=tool.risk or "unknown",
+            why=verdict.why,
+            source=verdict.source,
+            shown=shown.text,
+            fully_shown=shown.complete,
+            parts=tuple(str(each.part) for each in verdicts if each.part is not None),
+            offers=offers,
+            cwd=self.workspace.cwd,
+            digest=digest,
+        )
+
+    async def _answer(self, ask: Ask, request: ApprovalRequest) -> Answer:
+        """The person's answer; no answer in time and a fault while asking are a no."""
+        asking: asyncio.Task[Any] = asyncio.ensure_future(_ask(ask, request))
+        try:
+            await asyncio.wait({asking}, timeout=self._answer_seconds)
+            in_time = asking.done()
+        finally:
+            if not asking.done():
+                # It may have a screen to tidy up; one that does not end is left alone, and its answer with it.
+                asking.cancel()
+                await asyncio.wait({asking}, timeout=LEAVE_SECONDS)
+                asking.add_done_callback(_forget)
+        if not in_time:
+            return Answer(allowed=False, reason=f"nobody answered within {self._answer_seconds:g} s", who="time-out")
+        if asking.cancelled():
+            return Answer(allowed=False, reason="the question was taken back", who="fault")
+        error = asking.exception()
+        if error is not None:
+            return Answer(allowed=False, reason=f"asking for approval failed ({type(error).__name__})", who="fault")
+        answer = asking.result()
+        if isinstance(answer, Answer) and answer.allowed in (True, False):
+            return answer
+        return Answer(allowed=answer is True)
+
+    def _keep(self, answer: Answer, request: ApprovalRequest) -> None:
+        """Makes a rule of an answer that holds for longer than once. A fault here is a denial."""
+        scope = Scope(answer.scope)
+        if scope is Scope.ONCE:
+            return
+        rule = request.offers[answer.offer].rule
+        rule = msgspec.structs.replace(
+            rule, decision=Decision.ALLOW if answer.allowed else Decision.DENY, source=f"{scope} decision"
+        )
+        if scope is Scope.ALWAYS:
+            if self._memory is None:
+                raise ValueError("there is nowhere to keep decisions")
+            self._memory.save(rule, self.workspace)
+        self.policy.remember(rule)
+
+    def _deny(self, invocation: ToolInvocation, tool: ToolDefinition, answer: Answer, reason: str) -> Denial:
+        self._write("denied", invocation, tool, "", why=reason, source="gate", who=answer.who)
+        return Denial(reason)
+
+    def _write(
+        self,
+        event: str,
+        invocation: ToolInvocation,
+        tool: ToolDefinition,
+        digest: str,
+        *,
+        why: str = "",
+        source: str = "",
+        who: str = "",
+        outcome: str = "",
+    ) -> None:
+        if self._audit is None:
+            return
+        self._audit(
+            AuditRecord(
+                event=event,
+                call=invocation.id,
+                tool=tool.name,
+                risk=tool.risk or "unknown",
+                digest=digest,
+                arguments=invocation.arguments if event in ("allowed", "asked", "denied", "approved") else None,
+                cwd=self.workspace.cwd,
+                why=why,
+                source=source,
+                who=who,
+                outcome=outcome,
+            )
+        )

@@ -1,0 +1,39 @@
+"""What an unquoted pattern of a command line may match in the file system, as a shell would expand it or more."""
+
+from __future__ import annotations
+
+import os
+
+from ..patterns import glob_matches
+
+MAX_NAMES = 2000
+"""Names looked at for one pattern: a folder with more is not looked through."""
+_SIGNS = frozenset("*?[")
+
+
+def names_matching(pattern: str, start: str) -> list[str] | None:
+    """Absolute paths that the pattern may match, at least all that a shell would find; None if there are too many.
+
+    Brackets count as any text. Nothing is matched where the pattern has no sign.
+    """
+    found = ["/" if pattern.startswith("/") else start]
+    looked = 0
+    for part in pattern.split("/"):
+        if not part:
+            continue
+        if _SIGNS.isdisjoint(part):
+            found = [os.path.join(folder, part) for folder in found]
+            continue
+        loose = part.partition("[")[0] + "*" if "[" in part else part
+        matched: list[str] = []
+        for folder in found:
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                continue
+            looked += len(names)
+            if looked > MAX_NAMES:
+                return None
+            matched += [os.path.join(folder, name) for name in names if glob_matches(loose, name)]
+        found = matched
+    return found

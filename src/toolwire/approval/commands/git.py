@@ -1,0 +1,252 @@
+"""What is known of git: which of its commands only read, and which make it run something else.
+
+Trusted is git's own configuration, the user's and that of the repository: it can name programs that git runs to show
+a difference, to watch files or to connect. Who may write into `.git` may run programs; so writing there is no edit
+like another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from .command_line import Word, WordKind
+from .options import Options, known_options, may_be_option, names, read_options
+
+_PLAIN_GLOBALS = frozenset(("--no-pager", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"))
+GLOBAL_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env"))
+"""Options before the subcommand that take the next word."""
+
+_PLAIN_SETTINGS = names(
+    "user.name user.email color. core.quotepath core.autocrlf core.filemode core.longpaths advice. commit.gpgsign "
+    "tag.gpgsign init.defaultbranch log.showsignature diff.renames diff.algorithm merge.conflictstyle pull.rebase "
+    "pull.ff push.default rebase.autosquash rebase.autostash fetch.prune column. gc.auto safe.directory"
+)
+"""Settings for `-c` that make git run nothing. One with a dot at its end is a whole family."""
+
+_COMMANDS = names(
+    "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore checkout cherry "
+    "cherry-pick clean clone commit config count-objects describe diff diff-files diff-index diff-tree fetch "
+    "for-each-ref format-patch fsck gc grep hash-object help init log ls-files ls-remote ls-tree maintenance merge "
+    "merge-base merge-file merge-tree mv name-rev notes prune pull push range-diff read-tree rebase reflog remote "
+    "repack replace rerere reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref "
+    "sparse-checkout stash status submodule switch symbolic-ref tag update-index update-ref var verify-commit "
+    "verify-tag version whatchanged worktree write-tree lfs"
+)
+"""Git's own commands. Any other may be an alias, and that may be any program."""
+
+_STARTING = ("upload-pack", "receive-pack", "exec", "extcmd", "open-files-in-pager", "template", "config")
+"""Long options that name a program or a folder of hooks; any beginning of such a name is one too."""
+_STARTING_SHORT = {"grep": "O", "clone": "uc", "rebase": "x", "difftool": "x", "mergetool": "x", "ls-remote": "u"}
+"""Short options that do."""
+_STARTING_COMMANDS = names("archive clone fetch grep ls-remote pull push rebase submodule")
+"""Commands that have such options: a word that is known only when it runs may be one."""
+
+
+class _Form(msgspec.Struct, frozen=True):
+    """A git command that reads, with its harmless options."""
+
+    options: Options
+    most: int = 1000
+    texts: int = 0
+    """Operands at the beginning that are no files, if no option `-e` stands for them."""
+    listing: str = ""
+    """The options one of which must be there for it to have operands."""
+    below: bool = False
+    """It shows what the repository's files hold."""
+
+
+def _form(table: str, texts: int = 0, *, most: int = 1000, listing: str = "", below: bool = False) -> _Form:
+    return _Form(known_options(table), most, texts, listing, below)
+
+
+_DIFF = (
+    "-pusawbRzMCBDt -U: -S: -G: -# --patch --no-patch --stat? --numstat --shortstat --dirstat? --summary --name-only "
+    "--name-status --color? --no-color --color-words? --word-diff? --word-diff-regex: --unified: --minimal --patience "
+    "--histogram --diff-algorithm: --raw --patch-with-stat --full-index --abbrev? --find-renames? --find-copies? "
+    "--diff-filter: --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-blank-lines "
+    "--ignore-cr-at-eol --text --exit-code --quiet --check --relative? --no-prefix --no-ext-diff --no-textconv "
+    "--no-renames --compact-summary --function-context -W --merge-base --pickaxe-all --pickaxe-regex --submodule?"
+)
+_LOG = (
+    _DIFF + " -n: -g -i -E -F -P -L: -c -m --oneline --graph --all --decorate? --no-decorate --format: --pretty? "
+    "--date: --since: --until: --after: --before: --author: --committer: --grep: --max-count: --skip: --merges "
+    "--no-merges --first-parent --follow --reverse --branches? --tags? --remotes? --abbrev-commit --no-abbrev-commit "
+    "--name-rev --topo-order --date-order --author-date-order --full-history --simplify-merges --left-right "
+    "--cherry-pick --cherry-mark --cherry --boundary --show-signature --walk-reflogs --regexp-ignore-case "
+    "--all-match --invert-grep --source --parents --children --no-walk? --ancestry-path --simplify-by-decoration "
+    "--relative-date --show-notes? --no-notes --cc --count --not --objects --shortstat --full-diff --glob: --exclude:"
+)
+FORMS: dict[str, _Form] = {
+    "status": _form(
+        "-sbvz -u? --short --branch --porcelain? --long --verbose --untracked-files? --ignored? --show-stash "
+        "--ahead-behind --no-ahead-behind --renames --no-renames --column? --no-column --ignore-submodules?"
+    ),
+    "log": _form(_LOG, below=True),
+    "whatchanged": _form(_LOG, below=True),
+    "show": _form(_LOG, below=True),
+    "rev-list": _form(_LOG),
+    "shortlog": _form(_LOG + " -s -e --summary --email --numbered --group:"),
+    "diff": _form(_DIFF + " --cached --staged --no-index --cc --base --ours --theirs", below=True),
+    "diff-tree": _form(_DIFF + " -r --root --no-commit-id", below=True),
+    "diff-index": _form(_DIFF + " --cached", below=True),
+    "diff-files": _form(_DIFF, below=True),
+    "stash list": _form(_LOG),
+    "stash show": _form(_DIFF + " --include-untracked --only-untracked", below=True),
+    "branch": _form(
+        "-arvil --list --all --remotes --verbose --show-current --contains: --no-contains: --merged? --no-merged? "
+        "--sort: --format: --points-at: --color? --no-color --column? --no-column --abbrev: --no-abbrev --ignore-case",
+        listing="list",
+    ),
+    "tag": _form(
+        "-li -n? --list --sort: --contains: --no-contains: --merged? --no-merged? --points-at: --format: --column? "
+        "--color? --ignore-case",
+        listing="l list",
+    ),
+    "remote": _form("-v --verbose", most=0),
+    "remote get-url": _form("--push --all"),
+    "worktree list": _form("-v -z --porcelain --verbose", most=0),
+    "reflog": _form(_LOG, most=0),
+    "reflog show": _form(_LOG),
+    "rev-parse": _form(
+        "--abbrev-ref? --short? --verify -q --quiet --show-toplevel --show-prefix --show-cdup --git-dir "
+        "--absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository "
+        "--is-shallow-repository --symbolic --symbolic-full-name --show-superproject-working-tree --all --branches? "
+        "--tags? --remotes? --show-object-format --local-env-vars"
+    ),
+    "ls-files": _form(
+        "-cdmosiktuvz -x: --cached --deleted --modified --others --ignored --stage --unmerged --killed --exclude: "
+        "--exclude-standard --error-unmatch --full-name --directory --no-empty-directory --eol --deduplicate --abbrev?"
+    ),
+    "ls-tree": _form(
+        "-rdtlz --name-only --name-status --full-name --full-tree --long --object-only --abbrev? --format:"
+    ),
+    "blame": _form(
+        "-bcefklnpstwMC -L: --root --show-stats --porcelain --line-porcelain --date: --show-name --show-number "
+        "--show-email --abbrev: --since: --first-parent"
+    ),
+    "grep": _form(
+        "-EFGPIilnwcqvhHzLopWar -A: -B: -C: -e: -m: -# --extended-regexp --fixed-strings --perl-regexp --ignore-case "
+        "--line-number --word-regexp --count --quiet --invert-match --name-only --files-with-matches --cached "
+        "--untracked --no-index --exclude-standard --show-function --function-context --heading --break --color? "
+        "--no-color --only-matching --and --or --not --all-match --max-depth: --column --text --recursive "
+        "--after-context: --before-context: --context: --null",
+        1,
+        below=True,
+    ),
+    "describe": _form(
+        "--tags --all --always --long --dirty? --broken? --abbrev: --exact-match --match: --exclude: --contains "
+        "--first-parent --candidates:"
+    ),
+    "merge-base": _form("-a --all --is-ancestor --octopus --independent --fork-point"),
+    "name-rev": _form("--tags --name-only --all --always --refs: --no-undefined"),
+    "cat-file": _form("-tspe --batch-check?"),
+    "show-ref": _form("-dqs --head --heads --tags --verify --hash? --abbrev? --dereference --quiet"),
+    "for-each-ref": _form("--format: --sort: --count: --merged? --no-merged? --contains: --points-at: --ignore-case"),
+    "symbolic-ref": _form("-q --quiet --short", most=1),
+    "count-objects": _form("-vH --verbose --human-readable", most=0),
+    "check-ignore": _form("-qvnz --quiet --verbose --non-matching --no-index"),
+    "check-attr": _form("-az --all --cached"),
+    "cherry": _form("-v --abbrev?"),
+    "config": _form("--get --get-all --local --show-origin --show-scope --type: --bool --int", listing="get get-all"),
+    "version": _form("--build-options", most=0),
+}
+_TWO_WORDS = frozenset(name.split()[0] for name in FORMS if " " in name)
+
+
+def files_read_by_git(words: Sequence[Word]) -> tuple[Word, ...] | None:
+    """The words that may name files, if the git command with these words only reads; else None."""
+    if [word.text for word in words] in (["--version"], ["-v"]) and words[0].is_literal:
+        return ()
+    found = _form_of(words)
+    if found is None:
+        return None
+    form, rest = found
+    read = read_options(rest, form.options)
+    if read is None or read.loose or len(read.operands) > form.most:
+        return None
+    if form.listing and read.operands and set(form.listing.split()).isdisjoint(read.used):
+        return None
+    if form.most < 1000 and any(word.kind is WordKind.PATTERN for word in read.operands):
+        return None
+    texts = 0 if "e" in read.used or any(word.kind is WordKind.PATTERN for word in read.operands) else form.texts
+    files = read.operands[texts:]
+    for word in read.operands[texts:]:
+        # `HEAD:notes.txt`: what a file held.
+        _, colon, inner = word.text.partition(":")
+        if colon and inner:
+            files.append(Word(inner, word.kind))
+    return (*read.files, *files)
+
+
+def git_looks_below(words: Sequence[Word]) -> bool:
+    """Whether a git command that only reads shows what any file of the repository holds."""
+    found = _form_of(words)
+    return found is None or found[0].below
+
+
+def _form_of(words: Sequence[Word]) -> tuple[_Form, Sequence[Word]] | None:
+    place = 0
+    while place < len(words) and words[place].is_literal and words[place].text in _PLAIN_GLOBALS:
+        place += 1
+    if place >= len(words) or not words[place].is_literal:
+        return None
+    name, rest = words[place].text, words[place + 1 :]
+    if name in _TWO_WORDS and rest and rest[0].is_literal and f"{name} {rest[0].text}" in FORMS:
+        return FORMS[f"{name} {rest[0].text}"], rest[1:]
+    form = FORMS.get(name)
+    return None if form is None else (form, rest)
+
+
+def subcommand(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:
+    """The subcommand and what follows it, if nothing before it makes git run something else; else None."""
+    place = 0
+    while place < len(words) and words[place].text.startswith("-"):
+        word = words[place]
+        if not word.is_literal or word.text.startswith(("--exec-path", "--config-env")):
+            return None
+        if word.text == "-c":
+            if place + 1 >= len(words) or not _is_plain_setting(words[place + 1]):
+                return None
+        elif word.text.startswith("-c") and not _is_plain_setting(Word(word.text[2:])):
+            return None
+        place += 2 if word.text in GLOBAL_VALUES else 1
+    if place >= len(words):
+        return "", ()
+    return (words[place].text, words[place + 1 :]) if words[place].is_literal else None
+
+
+def starts_unknown(name: str, words: Sequence[Word]) -> bool:
+    """Whether a git command runs a program that is not its own: a name or an option that is not known says which."""
+    if name not in _COMMANDS:
+        return bool(name)
+    for word in words:
+        text = word.text
+        if text == "--" and word.is_literal:
+            return False
+        if "ext::" in text or (name in _STARTING_COMMANDS and not word.is_literal and may_be_option(word)):
+            return True
+        if not word.is_literal or not text.startswith("-"):
+            continue
+        long = text[2:].partition("=")[0] if text.startswith("--") else ""
+        if (
+            long
+            and any(option.startswith(long) and len(long) >= 2 for option in _STARTING)
+            and not _is_known(name, long)
+        ):
+            return True
+        if not long and any(char in _STARTING_SHORT.get(name, "") for char in text[1:]):
+            return True
+    return False
+
+
+def _is_known(name: str, long: str) -> bool:
+    return name in FORMS and long in FORMS[name].options.long
+
+
+def _is_plain_setting(word: Word) -> bool:
+    key = word.text.partition("=")[0].lower()
+    return word.is_literal and any(
+        key == name or (name[-1] == "." and key.startswith(name)) for name in _PLAIN_SETTINGS
+    )

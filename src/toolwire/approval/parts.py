@@ -1,0 +1,199 @@
+"""What a call does, part by part: each command it runs, each path it touches, or the call as a whole.
+
+Policy judges the parts one by one, and the strictest judgement is that of the call: an allowed part never carries one
+that is not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from ..tools.definition import Risk, ToolDefinition
+from .commands.command_line import Command, Word, WordKind
+from .commands.expansion import names_matching
+from .commands.programs import is_breaker, program
+from .commands.readers import files_read, looks_below
+from .commands.shell import read_command_line
+from .commands.starters import started_by
+from .places import Place, Workspace
+
+MAX_PARTS = 256
+"""Parts of one call: a command line with more is not one that a person can look through."""
+MAX_FOLDERS = 8
+"""Folders that a command may run in, as `cd` before it leads: with more, its paths are not known."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One thing that a call does. `risk` is its own, which may be less than that of its tool: `ls` only reads."""
+
+    risk: Risk | None
+    command: Command | None = None
+    places: tuple[Place, ...] = ()
+    """Of a command: all that its words could name. Of a path: that one."""
+    roots: tuple[Place, ...] = ()
+    """Folders that it may go through, everything below them too."""
+    unsure: str = ""
+    """Why it is not understood, in a sentence; then it is asked about whatever allows it."""
+    refused: str = ""
+    """Why it is not looked at, in a sentence; then it is denied: what a rule denies may be in it."""
+
+    def __str__(self) -> str:
+        if self.command is not None:
+            return f"the command {str(self.command)!r}"
+        return f"the path {self.places[0].given!r}" if self.places else "the call"
+
+
+def parts_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> tuple[Part, ...]:
+    """Everything that the call does, at least one part."""
+    found = tuple(islice(_parts(tool, arguments, workspace), MAX_PARTS + 1))
+    if len(found) > MAX_PARTS:
+        return (Part(tool.risk, refused=f"it does more than {MAX_PARTS} things at once; make several calls of it"),)
+    return found or (Part(tool.risk),)
+
+
+def _parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> Iterator[Part]:
+    if tool.command:
+        for part in _command_parts(arguments.get(tool.command), workspace):
+            # What runs somewhere else, or nobody knows where, is no harmless read here.
+            is_elsewhere = tool.risk in (Risk.NETWORK, Risk.DANGEROUS, None)
+            yield msgspec.structs.replace(part, risk=tool.risk) if is_elsewhere else part
+    for name in tool.paths:
+        yield from _path_parts(tool.risk, arguments.get(name), workspace)
+
+
+def _path_parts(risk: Risk | None, value: Any, workspace: Workspace) -> Iterator[Part]:
+    if value is None:
+        return
+    for path in value if isinstance(value, list) else [value]:
+        if not isinstance(path, str) or "\0" in path:
+            yield Part(risk, unsure="a path is not a plain text")
+            continue
+        place = workspace.place(path)
+        # What is done to a folder may be done to everything in it.
+        roots = (place,) if risk is not Risk.READ and os.path.isdir(place.real) else ()
+        if path.startswith("~"):
+            places = (place, workspace.place(path, home=True))
+            yield Part(risk, places=places, roots=roots, unsure="the tool may take ~ for the home folder")
+        else:
+            yield Part(risk, places=(place,), roots=roots)
+
+
+def _command_parts(text: Any, workspace: Workspace) -> Iterator[Part]:
+    if not isinstance(text, str):
+        yield Part(Risk.EXECUTE, unsure="the command is not a text")
+        return
+    line = read_command_line(text)
+    if line.problem:
+        # What was understood of it is judged all the same: a denial there is a denial.
+        yield Part(Risk.EXECUTE, unsure=line.problem)
+    waiting = list(reversed(line.commands))
+    count = 0
+    while waiting:
+        command = waiting.pop()
+        count += 1
+        yield from _parts_of_command(command, workspace)
+        inner = started_by(command)
+        if count > MAX_PARTS or inner is None:
+            yield Part(Risk.EXECUTE, unsure=f"what {str(command)!r} runs is not known before it runs")
+        if count > MAX_PARTS:
+            return
+        waiting += reversed(inner or ())
+
+
+def _parts_of_command(command: Command, workspace: Workspace) -> Iterator[Part]:
+    starts = _folders(command, workspace)
+    if starts is None:
+        yield Part(Risk.EXECUTE, command, unsure="the folder that it runs in is not known before it runs")
+        return
+    for redirect in command.redirects:
+        risk = Risk.WRITE if redirect.writes else Risk.READ
+        if redirect.target.kind is not WordKind.LITERAL:
+            yield Part(risk, unsure=f"where {redirect.operator}{redirect.target.text} leads is not known")
+        else:
+            for start in starts:
+                yield Part(risk, places=(_place(redirect.target, start, workspace),))
+    if not command.words:
+        return
+    files = files_read(command)
+    words = list(_path_words(command)) if files is None else files
+    places = [_place(word, start, workspace) for word in words for start in starts]
+    # Where it runs is something that it may look at, and it may have been led there.
+    places += [place for place in map(workspace.place, starts) if place.written != workspace.cwd or not place.inside]
+    unsure = "" if command.name else "which program it runs is not known before it runs"
+    for word in words if files is not None else ():
+        through = _led_outside(word, starts, workspace)
+        places += through or ()
+        if through is None:
+            unsure = f"what {word.text} stands for cannot be looked through"
+    roots = _roots(command, files, places, starts, workspace)
+    risk = Risk.READ if files is not None else Risk.DANGEROUS if _can_break(command, places) else Risk.EXECUTE
+    yield Part(risk, command, tuple(places), tuple(roots), unsure)
+
+
+def _roots(
+    command: Command, files: Sequence[Word] | None, places: Sequence[Place], starts: Sequence[str], workspace: Workspace
+) -> list[Place]:
+    """The folders that it may go through: those that it is given, and where it is known to search where it runs, too.
+
+    What else a program does where it runs is not known of any: whoever allows `npm test` trusts it that far.
+    """
+    if not looks_below(command):
+        return []
+    if files is None:
+        return [place for place in places if os.path.isdir(place.real)]
+    return [*map(workspace.place, starts), *places]
+
+
+def _can_break(command: Command, places: Sequence[Place]) -> bool:
+    """Whether it may do harm to the machine that cannot be undone."""
+    removes = program(command)[:1] == (Word("rm"),) and not all(place.inside for place in places)
+    return removes or is_breaker(command)
+
+
+def _led_outside(word: Word, starts: Sequence[str], workspace: Workspace) -> list[Place] | None:
+    """What a pattern may match that leads out of the workspace, through a link; None if it matches too much."""
+    found: list[Place] = []
+    for start in starts if word.kind is WordKind.PATTERN else ():
+        names = names_matching(word.text, start)
+        if names is None:
+            return None
+        found += [place for place in map(workspace.place, names) if not place.inside]
+    return found
+
+
+def _folders(command: Command, workspace: Workspace) -> list[str] | None:
+    """Every folder that the command may run in; None where that is not known."""
+    starts = [workspace.cwd]
+    for folder in command.folders:
+        if folder.kind is not WordKind.LITERAL or len(starts) * 2 > MAX_FOLDERS:
+            return None
+        starts += [_place(folder, start, workspace).written for start in starts]
+    return list(dict.fromkeys(starts))
+
+
+def _path_words(command: Command) -> Iterator[Word]:
+    """Words that may name a file: each but the program's name, and what stands behind a mark or a short option."""
+    for word in command.words[1:]:
+        if "\0" in word.text:
+            continue
+        yield word
+        for mark in "=:@":
+            _, found, value = word.text.partition(mark)
+            if found and value:
+                yield Word(value, word.kind, value.startswith("~"))
+        if word.text.startswith("-") and not word.text.startswith("--"):
+            yield from (Word(word.text[start:], word.kind) for start in _value_starts(word.text))
+
+
+def _value_starts(text: str) -> set[int]:
+    """Where a value may begin in a word of short options: `-fx`, and for paths also `-xzf/x` and `-xzf../x`."""
+    return {start for start in (2, text.find("/"), text.find("..")) if 2 <= start < len(text)}
+
+
+def _place(word: Word, start: str, workspace: Workspace) -> Place:
+    return workspace.place(word.text, start=start, home=word.home)
