@@ -1,31 +1,42 @@
-"""The executor: takes a `Ticket` and its call, gives exactly one `ToolResult`, whatever the tool does.
+"""The executor: takes a `Ticket`, runs the call that it holds, and gives exactly one `ToolResult`.
 
-A tool may raise anything, return anything, hang or flood: the result then says so. Functions that are not async run
-in a daemon thread of their own, so that one that hangs holds up neither the loop nor the end of the program.
+A tool may raise anything, return anything, hang, flood or refuse to be cancelled: the result then says so, and the
+loop lives on. A function in a thread, and a coroutine that swallows its cancellation, cannot be stopped from outside:
+such a call is given up, which its result says, and what it does later goes nowhere.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
-import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from copy import deepcopy
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..approval.gate import Gate, Ticket
 from ..errors import TicketRefused, ToolwireError
 from ..messages import ToolResultPart
-from ..stream.invocation import ToolInvocation
+from ..redaction import Redactor
 from ..tools.definition import ToolDefinition
+from ..tools.running import RunningCall
+from .kept import KeptResults, kept_key
+from .reporting import OnProgress, Reporter
+from .results import Ending, error_words, expected_arguments, failure
+from .work import Work
 
 DEFAULT_TIMEOUT = 120.0
 """Seconds a call may take unless its tool says otherwise: longer than any ordinary read or request."""
 
-RESULT_CHARACTERS = 100_000
-"""How much of a result goes to the model: some 25,000 tokens, more than most contexts can spare."""
+GRACE = 3.0
+"""Seconds in which a call must end that was told to: more than the 2 that children have between SIGTERM and SIGKILL."""
+
+GIVEN_UP = 64
+"""Calls that were given up and still run. With as many, nothing more is started: each holds a thread or a task."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+"""Seconds before a call is tried again; each pause is twice the one before."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -36,109 +47,164 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     content: str
     is_error: bool = False
     seconds: float = 0.0
+    outcome: str = ""
+    """As in the audit trail: `ok`, `ok (kept result)`, `error`, `timeout`, `timeout (still running)`. Empty for a call
+    that was not run."""
+    note: str = ""
+    """What whoever watches should know and the model need not."""
 
     def part(self) -> ToolResultPart:
         """The result as a part of the conversation."""
         return ToolResultPart(self.id, self.name, self.content, self.is_error)
 
 
-class Executor:
-    """Runs calls that hold a ticket of its gate."""
+class _Call(NamedTuple):
+    """What was approved, held apart from the ticket, which others hold too and could change."""
 
-    def __init__(self, gate: Gate, *, timeout: float = DEFAULT_TIMEOUT) -> None:
+    ticket: Ticket
+    tool: ToolDefinition
+    arguments: dict[str, Any]
+    reporter: Reporter
+
+
+class Executor:
+    """Runs calls that hold a ticket of its gate. What a `redactor` holds is taken out of their results."""
+
+    def __init__(self, gate: Gate, *, timeout: float = DEFAULT_TIMEOUT, redactor: Redactor | None = None) -> None:
+        self._redactor = redactor
         self._gate = gate
         self._timeout = timeout
+        self._kept = KeptResults()
+        self._given_up: dict[asyncio.Task[None], Ticket] = {}
 
-    async def run(self, ticket: Ticket, invocation: ToolInvocation, tool: ToolDefinition) -> ToolResult:
-        """The result of the call. Raises only `TicketRefused`, and `CancelledError` when it is cancelled."""
-        self._gate.redeem(ticket, invocation, tool)
-        call = tool.call
-        if call is None:
-            raise TicketRefused(f"the tool {tool.name} is declared only and cannot run", call=invocation.id)
-        limit = self._timeout if tool.timeout is None else tool.timeout
+    async def run(self, ticket: Ticket, on_progress: OnProgress | None = None) -> ToolResult:
+        """The result of the call. Raises only what refuses the ticket, and `CancelledError` when it is cancelled.
+
+        `on_progress` is told on the event loop what the tool reports and yields: see `toolwire.progress`.
+        """
+        if ticket.tool.call is None:
+            raise TicketRefused(
+                f"the tool {ticket.tool.name} is declared only and cannot run",
+                hint="Give the agent the function itself, not only its schema.",
+                call=ticket.invocation.id,
+            )
+        self._gate.redeem(ticket)
+        invocation, tool = ticket.invocation, ticket.tool
         started = time.monotonic()
+        reporter = Reporter(on_progress)
         try:
-            async with asyncio.timeout(limit):
-                value = await _call(call, invocation.arguments)
-            content, is_error = result_text(value), False
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            content, is_error = "Error: the tool cancelled itself", True
-        except TimeoutError:
-            if time.monotonic() - started >= limit:
-                content, is_error = f"Error: no result within {limit:g} seconds; it was given up", True
-            else:
-                content, is_error = "Error: TimeoutError", True
-        except BaseException as error:
-            content, is_error = f"Error: {_error_words(error)}", True
-        return ToolResult(invocation.id, tool.name, bounded(content), is_error, round(time.monotonic() - started, 4))
+            ending = await self._end_of(_Call(ticket, tool, deepcopy(invocation.arguments), reporter))
+        except asyncio.CancelledError as cancelled:
+            still_runs = ticket in self._given_up.values()
+            note = self._write_down(ticket, "cancelled (still running)" if still_runs else "cancelled")
+            if note:
+                cancelled.add_note(note)
+            raise
+        except Exception as error:
+            ending = failure(error)
+        finally:
+            reporter.close()
+        is_error = not ending.outcome.startswith("ok")
+        text = ending.text if self._redactor is None else self._redactor.held(ending.text)
+        return ToolResult(
+            invocation.id,
+            tool.name,
+            f"Error: {text}" if is_error else text,
+            is_error,
+            round(time.monotonic() - started, 4),
+            ending.outcome,
+            self._write_down(ticket, ending.outcome),
+        )
 
-
-async def _call(call: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(call):
-        return await call(arguments)
-    return await _in_daemon_thread(lambda: call(arguments))
-
-
-async def _in_daemon_thread(work: Callable[[], Any]) -> Any:
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-
-    def deliver(value: Any, error: BaseException | None) -> None:
-        if not future.done():
-            future.set_result((value, error))
-
-    def body() -> None:
-        value, error = None, None
+    async def _end_of(self, call: _Call) -> Ending:
+        """How the call ends: at once if its arguments do not fit or its result is known, else after its tries."""
+        tool = call.tool
         try:
-            value = work()
-        except BaseException as raised:
-            error = raised
-        # The loop may be gone when a tool that was given up comes back at last.
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(deliver, value, error)
+            problem = tool.problem(call.arguments)
+        except ToolwireError as error:
+            return Ending(f"not run: {error}", "error")
+        if problem is not None:
+            return Ending(f"not run: {problem}. {expected_arguments(tool.parameters)}", "error")
+        if not tool.cache:
+            return await self._tries(call)
+        key = kept_key(tool, call.arguments, self._gate.workspace.cwd)
+        text = self._kept.get(key)
+        if text is not None:
+            return Ending(text, "ok (kept result)")
+        ending = await self._tries(call)
+        if ending.outcome == "ok":
+            self._kept.keep(key, ending.text)
+        return ending
 
-    threading.Thread(target=body, daemon=True, name="toolwire-tool").start()
-    value, error = await future
-    if error is not None:
-        raise error
-    if inspect.isawaitable(value):
-        return await value
-    return value
+    async def _tries(self, call: _Call) -> Ending:
+        tries = call.tool.retries + 1
+        pause = FIRST_PAUSE
+        for number in range(1, tries):
+            ending = await self._try(call)
+            if not ending.again:
+                return ending
+            call.reporter.message(f"try {number} of {tries} failed: {ending.text}")
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+        ending = await self._try(call)
+        return ending._replace(text=f"after {tries} tries: {ending.text}") if ending.again and tries > 1 else ending
 
+    async def _try(self, call: _Call) -> Ending:
+        tool = call.tool
+        assert tool.call is not None, "a tool without a function is refused before"
+        if len(self._given_up) >= GIVEN_UP:
+            return Ending(f"not run: {GIVEN_UP} calls that were given up are still running", "error")
+        running = RunningCall(
+            id=call.ticket.invocation.id,
+            tool=tool.name,
+            cwd=self._gate.workspace.cwd,
+            environment=MappingProxyType(dict(self._gate.environment)),
+            report=call.reporter.message,
+        )
+        work = Work(tool.call, deepcopy(call.arguments), running, call.reporter)
+        task = asyncio.create_task(work.run(), name=f"toolwire-tool {tool.name}")
+        limit = self._timeout if tool.timeout is None else tool.timeout
+        late = False
+        try:
+            await asyncio.wait({task}, timeout=limit)
+        finally:
+            if not task.done():
+                late = True
+                await self._stop(work, task, call.ticket)
+        if not late:
+            ending = work.ending or Ending("the tool cancelled itself", "error")
+        elif task.done():
+            ending = Ending(f"no result within {limit:g} seconds; it was stopped", "timeout", again=True)
+        else:
+            words = f"no result within {limit:g} seconds; it could not be stopped and may still be running"
+            ending = Ending(words, "timeout (still running)")
+        if ending.outcome == "ok" or not (output := work.pieces.text()):
+            return ending
+        return ending._replace(text=f"{ending.text}\nIts output until then:\n{output}")
 
-def result_text(value: Any) -> str:
-    """What a tool returned, as text for a model."""
-    if value is None or value == "":
-        return "Done; there is no output."
-    if isinstance(value, str):
-        text = value
-    elif isinstance(value, bytes):
-        text = value.decode("utf-8", "replace")
-    else:
-        text = msgspec.json.encode(value, enc_hook=_plain).decode()
-    return text.encode("utf-8", "replace").decode()
+    async def _stop(self, work: Work, task: asyncio.Task[None], ticket: Ticket) -> None:
+        """Tells the call to end, and waits for that where it can hear; one that does not end is given up."""
+        work.stopping = True
+        task.cancel()
+        try:
+            if not work.deaf:
+                await asyncio.wait({task}, timeout=GRACE)
+        finally:
+            if not task.done():
+                self._give_up(task, ticket)
 
+    def _give_up(self, task: asyncio.Task[None], ticket: Ticket) -> None:
+        """Lets go of a call that does not end: it is held here, and the end of the program does not wait for it."""
+        self._given_up[task] = ticket
+        task.add_done_callback(lambda _: self._given_up.pop(task))
+        asyncio.tasks._unregister_task(task)
+        quiet: Any = task
+        quiet._log_destroy_pending = False
 
-def bounded(text: str, limit: int = RESULT_CHARACTERS) -> str:
-    """The text, or its start and end with a line between them that says how much was cut."""
-    if len(text) <= limit:
-        return text
-    head, tail = limit * 3 // 4, limit // 4
-    return f"{text[:head]}\n[… {len(text) - head - tail:,} characters cut …]\n{text[-tail:]}"
-
-
-def _plain(value: Any) -> Any:
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return dump(mode="json")
-    return str(value)
-
-
-def _error_words(error: BaseException) -> str:
-    words = str(error)
-    if words and isinstance(error, (ToolwireError, ValueError, LookupError, OSError)):
-        return words
-    return f"{type(error).__name__}: {words}"
+    def _write_down(self, ticket: Ticket, outcome: str) -> str:
+        """Tells the gate how the call ended; the result is not lost where that fails, and a note says so."""
+        try:
+            self._gate.finished(ticket, outcome)
+        except Exception as error:
+            return f"how this call ended could not be written to the audit trail ({error_words(error)})"
+        return ""

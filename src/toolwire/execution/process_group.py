@@ -1,0 +1,116 @@
+"""A program in a process group of its own, where there is no supervisor: macOS and Windows.
+
+Threads do the waiting, because not every event loop there can watch pipes and processes. What leaves the group, or on
+Windows outlives its parent, is not found; a pipe that such a process holds is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .captured import Captured
+from .program import Program
+
+_LOOK_SECONDS = 0.01
+_AHEAD = 8
+"""How many reads may wait for the loop; a program that writes faster than it is read has to wait then."""
+
+
+class ProcessGroup:
+    """One running group. `gone` is done when it has been killed and its output is read."""
+
+    def __init__(self, program: Program, captured: Captured, *, grace: float, drain: float) -> None:
+        self.status: int | None = None
+        self.failed: tuple[str, int] | None = None
+        self.left = 0
+        self._grace = grace
+        self._drain = drain
+        self._captured = captured
+        self._loop = asyncio.get_running_loop()
+        self.gone: asyncio.Future[None] = self._loop.create_future()
+        self._told = threading.Event()
+        self._room = threading.Semaphore(_AHEAD)
+        self._process = _started(program)
+        self._reader = threading.Thread(target=self._read, daemon=True, name="toolwire-output")
+        self._reader.start()
+        threading.Thread(target=self._watch, daemon=True, name="toolwire-process").start()
+
+    def end(self) -> None:
+        """Begins to end the group; more than once does no harm."""
+        self._told.set()
+
+    def _watch(self) -> None:
+        while self._process.poll() is None and not self._told.wait(_LOOK_SECONDS):
+            pass
+        if self._told.is_set():
+            self._signal(force=False)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(self._grace)
+        else:
+            self._reader.join(self._drain)
+        self._signal(force=True)
+        self.status = self._process.wait()
+        self._reader.join(self._drain)
+        self._in_loop(self._finish)
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            while data := output.read(1 << 16):
+                self._room.acquire()
+                self._in_loop(self._feed, data)
+
+    def _feed(self, data: bytes) -> None:
+        self._room.release()
+        if not self.gone.done():
+            self._captured.feed(data)
+            if self._captured.error is not None:
+                self.end()
+
+    def _finish(self) -> None:
+        self._captured.feed(b"")
+        self.gone.set_result(None)
+
+    def _in_loop(self, call: Callable[..., None], *values: Any) -> None:
+        # The loop may be closed: then nobody waits for this any more.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(call, *values)
+
+    def _signal(self, *, force: bool) -> None:
+        if sys.platform == "win32":
+            words = ["taskkill", "/T", "/PID", str(self._process.pid), *(["/F"] if force else [])]
+            subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL if force else signal.SIGTERM)
+
+
+def _started(program: Program) -> subprocess.Popen[bytes]:
+    if not os.path.isdir(program.cwd):
+        raise program.refused("cwd", errno.ENOENT)
+    with tempfile.TemporaryFile() as given:
+        given.write(program.input)
+        given.seek(0)
+        try:
+            return subprocess.Popen(
+                program.argv,
+                cwd=program.cwd,
+                env=program.environment,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise program.refused("exec", error.errno or 0) from error
