@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agent.loop import Agent as Agent
+    from .approval.desk import Approvals as Approvals
+    from .approval.files import load_policy as load_policy
+    from .approval.policy import Mode as Mode
+    from .approval.policy import Policy as Policy
+    from .approval.request import Answer as Answer
+    from .approval.request import ApprovalRequest as ApprovalRequest
+    from .approval.request import Scope as Scope
+    from .approval.request import deny as deny
+    from .approval.rules import Decision as Decision
+    from .approval.rules import Rule as Rule
     from .chunks import ChunkResponse as ChunkResponse
     from .chunks import StopReason as StopReason
     from .chunks import TokenUsage as TokenUsage
@@ -32,17 +42,27 @@ if TYPE_CHECKING:
     from .tools.definition import Risk as Risk
     from .tools.definition import ToolDefinition as ToolDefinition
     from .tools.function import tool as tool
+    from .tools.running import progress as progress
+    from .tools.running import this_call as this_call
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "agent.loop",
+    "Answer": "approval.request",
+    "ApprovalRequest": "approval.request",
+    "Approvals": "approval.desk",
     "ChunkResponse": "chunks",
+    "Decision": "approval.rules",
     "EventType": "stream.segments",
     "Limits": "limits",
     "Message": "messages",
+    "Mode": "approval.policy",
+    "Policy": "approval.policy",
     "Prompt": "embedded.chat",
     "Risk": "tools.definition",
+    "Rule": "approval.rules",
+    "Scope": "approval.request",
     "SdkDecoder": "providers.converters",
     "SdkStream": "stream.sdk",
     "SegmentEvent": "stream.segments",
@@ -55,20 +75,32 @@ _HOMES = {
     "ToolDefinition": "tools.definition",
     "ToolInvocation": "stream.invocation",
     "ToolwireError": "errors",
+    "deny": "approval.request",
     "encode_request": "providers.request",
+    "load_policy": "approval.files",
     "opens_reasoning": "embedded.chat",
+    "progress": "tools.running",
     "render_prompt": "embedded.chat",
+    "this_call": "tools.running",
     "tool": "tools.function",
 }
 
 __all__ = [
     "Agent",
+    "Answer",
+    "ApprovalRequest",
+    "Approvals",
     "ChunkResponse",
+    "Decision",
     "EventType",
     "Limits",
     "Message",
+    "Mode",
+    "Policy",
     "Prompt",
     "Risk",
+    "Rule",
+    "Scope",
     "SdkDecoder",
     "SdkStream",
     "SegmentEvent",
@@ -81,9 +113,13 @@ __all__ = [
     "ToolDefinition",
     "ToolInvocation",
     "ToolwireError",
+    "deny",
     "encode_request",
+    "load_policy",
     "opens_reasoning",
+    "progress",
     "render_prompt",
+    "this_call",
     "tool",
 ]
 

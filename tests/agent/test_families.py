@@ -12,10 +12,8 @@ from agent.test_text_agent import FIVE, Script, collect, last, say
 from toolwire import Agent
 from toolwire.agent.endpoint import PARSER_VARIABLES
 from toolwire.agent.events import AgentEvent, ApprovalAsked, ToolFinished, ToolStarted
-from toolwire.approval.gate import Ask
+from toolwire.approval.request import ApprovalRequest, Ask
 from toolwire.messages import TextPart, ToolCallPart, ToolResultPart
-from toolwire.stream.invocation import ToolInvocation
-from toolwire.tools.definition import ToolDefinition
 
 ran: list[tuple[int, int]] = []
 
@@ -124,24 +122,24 @@ async def test_a_repaired_call_is_denied_where_nobody_can_be_asked() -> None:
     events = await collect(agent(Script(say(MALFORMED), FIVE), repair=True))
     assert ran == []
     assert results(events) == [
-        "Error: not run: a call that was repaired needs approval, and nobody is there to ask",
+        "Error: not run: it needs approval, and nobody is there to ask: the call was malformed and was repaired",
     ]
 
 
 @pytest.mark.parametrize("answer", [True, False])
 async def test_a_repaired_call_is_asked_about_whatever_its_risk(answer: bool) -> None:
-    asked: list[ToolInvocation] = []
+    asked: list[ApprovalRequest] = []
 
-    async def approve(invocation: ToolInvocation, _: ToolDefinition) -> bool:
-        asked.append(invocation)
+    async def approve(request: ApprovalRequest) -> bool:
+        asked.append(request)
         return answer
 
     events = await collect(agent(Script(say(f"{MALFORMED}\n{call(4, 5)}"), FIVE), approve=approve, repair=True))
-    (invocation,) = asked
-    assert "comma" in invocation.repairs[0]
+    (request,) = asked
+    assert "comma" in request.invocation.repairs[0]
     (event,) = [event for event in events if isinstance(event, ApprovalAsked)]
-    assert event.invocation == invocation
-    assert ran == [(2, 3), (4, 5)] if answer else [(4, 5)]
+    assert event.request == request
+    assert sorted(ran) == ([(2, 3), (4, 5)] if answer else [(4, 5)])
 
 
 # Ids that a model counts anew in every answer.

@@ -60,7 +60,7 @@ async def run(invocation: ToolInvocation, tool: ToolDefinition) -> ToolResult:
     gate = Gate()
     ticket = await gate.decide(invocation, tool)
     assert isinstance(ticket, Ticket)
-    return await Executor(gate).run(ticket, invocation, tool)
+    return await Executor(gate).run(ticket)
 
 
 async def test_a_raw_turn(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,9 +12,10 @@ import pytest
 
 import toolwire
 from feeding import call, delta, sse
-from toolwire import Agent, ToolDefinition, ToolInvocation
+from toolwire import Agent
 from toolwire.agent.events import AgentEvent, ApprovalAsked, RunFailed, RunFinished, ToolFinished, ToolStarted
-from toolwire.errors import ToolwireError, TransportError
+from toolwire.approval.request import Answer, ApprovalRequest, deny
+from toolwire.errors import ConfigError, ToolwireError, TransportError
 from toolwire.transport import HttpRequest
 
 ran: list[tuple[str, Any]] = []
@@ -113,21 +115,108 @@ async def test_segment_invocation_and_result_have_one_id() -> None:
 
 
 async def test_every_event_goes_to_json() -> None:
-    for event in await collect(agent(Script(ADD, FIVE))):
-        assert msgspec.json.decode(msgspec.json.encode(event))["type"]
+    async def approve(_: ApprovalRequest) -> bool:
+        return True
+
+    for answer in (ADD, SAVE):
+        for event in await collect(agent(Script(answer, FIVE), approve=approve)):
+            assert msgspec.json.decode(msgspec.json.encode(event))["type"]
+
+
+async def test_a_changed_call_is_told_to_the_model_and_its_own_stays_in_the_history() -> None:
+    async def change(_: ApprovalRequest) -> Answer:
+        return Answer(allowed=True, arguments={"text": "y"})
+
+    script = Script(SAVE, FIVE)
+    await collect(agent(script, approve=change))
+    assert ran == [("save", "y")]
+    made, result = script.requests[1]["messages"][-2:]
+    assert made["tool_calls"][0]["function"]["arguments"] == '{"text":"x"}'
+    assert result["content"] == '[The person changed the arguments. It ran with: {"text":"y"}]\nsaved'
+
+
+async def test_the_reason_of_a_no_reaches_the_model() -> None:
+    async def no(_: ApprovalRequest) -> Answer:
+        return deny("not on Sundays")
+
+    script = Script(SAVE, FIVE)
+    await collect(agent(script, approve=no))
+    assert ran == []
+    assert script.requests[1]["messages"][-1]["content"] == "Error: not run: the person said no: not on Sundays"
+
+
+async def test_every_decision_goes_to_the_audit_trail(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    await collect(agent(Script(ADD, SAVE, FIVE), audit=path, api_key="sk-a-key-of-its-own-0123456789"))
+    records = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    assert [(record["tool"], record["event"]) for record in records] == [
+        ("add", "allowed"),
+        ("add", "started"),
+        ("add", "finished"),
+        ("save", "denied"),
+    ]
+
+
+async def test_a_key_that_a_tool_was_given_is_not_written_down(tmp_path: Path) -> None:
+    key = "a-key-of-its-own-0123456789"
+    told = sse(delta(tool_calls=[call(f'{{"text":"{key}"}}', id="c1", name="save")]), delta(finish="tool_calls"))
+    await collect(agent(Script(told, FIVE), policy="full", audit=tmp_path / "audit.jsonl", api_key=key))
+    assert ran == [("save", key)]
+    assert key.encode() not in (tmp_path / "audit.jsonl").read_bytes()
+
+
+async def test_the_workspace_is_where_paths_are_judged(tmp_path: Path) -> None:
+    @toolwire.tool(risk="read", paths=["path"])
+    def look(path: str) -> str:
+        """Looks."""
+        return f"saw {path}"
+
+    for path, seen in ((tmp_path / "x", True), (tmp_path.parent / "x", False)):
+        made = call(msgspec.json.encode({"path": str(path)}).decode(), id="c1", name="look")
+        script = Script(sse(delta(tool_calls=[made]), delta(finish="tool_calls")), FIVE)
+        it = Agent("openai-compatible:m", [look], base_url="http://127.0.0.1:1", transport=script, workspace=tmp_path)
+        await collect(it)
+        assert script.requests[1]["messages"][-1]["content"].startswith("saw ") is seen
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(ConfigError, match="not there any more"):
+        agent(Script())
+    assert agent(Script(), workspace=tmp_path)
+
+
+async def test_a_mode_is_given_by_its_name() -> None:
+    await collect(agent(Script(SAVE, FIVE), policy="full"))
+    assert ran == [("save", "x")]
+    script = Script(SAVE, FIVE)
+    await collect(agent(script, policy="read-only"))
+    assert ran == []
+    assert "the mode is read-only" in script.requests[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(("options", "words"), [({"policy": "yolo"}, "no mode 'yolo'"), ({"parallel": 0}, "0 calls")])
+def test_options_that_make_no_sense(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        agent(Script(), **options)
+    assert caught.value.hint
 
 
 async def test_tools_that_are_not_read_are_asked_about() -> None:
-    asked: list[ToolInvocation] = []
+    asked: list[ApprovalRequest] = []
 
-    async def approve(invocation: ToolInvocation, tool: ToolDefinition) -> bool:
-        asked.append(invocation)
+    async def approve(request: ApprovalRequest) -> bool:
+        asked.append(request)
         return True
 
     events = await collect(agent(Script(SAVE, FIVE), approve=approve))
     assert ran == [("save", "x")]
-    assert [event.invocation for event in events if isinstance(event, ApprovalAsked)] == asked
-    assert asked[0].arguments == {"text": "x"}
+    (event,) = [event for event in events if isinstance(event, ApprovalAsked)]
+    assert [event.request] == asked
+    assert (event.turn, event.id, event.request.risk) == (1, "c1", "write")
+    assert asked[0].invocation.arguments == {"text": "x"}
 
 
 async def test_nobody_to_ask_means_no_and_the_model_is_told() -> None:
@@ -136,7 +225,7 @@ async def test_nobody_to_ask_means_no_and_the_model_is_told() -> None:
     assert ran == []
     assert last(events)
     assert script.requests[1]["messages"][-1]["content"] == (
-        "Error: not run: this tool needs approval, and nobody is there to ask"
+        "Error: not run: it needs approval, and nobody is there to ask: the call is of risk write, and the mode is ask"
     )
 
 
@@ -215,7 +304,7 @@ async def test_tool_calls_without_calls_end_the_turn() -> None:
 async def test_stopping_in_the_middle_leaves_every_call_answered() -> None:
     two = [call('{"a":1,"b":1}', index=0, id="one", name="add"), call('{"a":2,"b":2}', index=1, id="two", name="add")]
     script = Script(sse(delta(tool_calls=two), delta(finish="tool_calls")), FIVE)
-    it = agent(script)
+    it = agent(script, parallel=1)
     run = it.run("go")
     async for event in run:
         if isinstance(event, ToolFinished):
@@ -224,7 +313,8 @@ async def test_stopping_in_the_middle_leaves_every_call_answered() -> None:
     assert last(await collect(it, "and?"))
     sent = script.requests[1]["messages"]
     assert [m["role"] for m in sent] == ["user", "assistant", "tool", "tool", "user"]
-    assert [m["content"] for m in sent[2:4]] == ["2", "Error: not run: cancelled before it ran"]
+    assert sent[2]["content"] == "2"
+    assert "cancelled" in sent[3]["content"]
 
 
 async def test_the_conversation_goes_on_over_runs() -> None:

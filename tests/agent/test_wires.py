@@ -328,10 +328,10 @@ async def hosting(answers: Sequence[bytes]) -> AsyncIterator[Host]:
 
 
 async def run(told: Told, host: Host, tools: Sequence[Any] = (add,)) -> list[AgentEvent]:
-    """Everything that one run tells."""
+    """Everything that one run tells. Its calls run one after the other, as recorded tools want it."""
     ran.clear()
-    base_url = host.url + told.base
-    async with Agent(f"{told.provider}:m", tools, base_url=base_url, api_key="x", system_prompt="Be brief.") as agent:
+    options: Json = {"base_url": host.url + told.base, "api_key": "x", "system_prompt": "Be brief.", "parallel": 1}
+    async with Agent(f"{told.provider}:m", tools, **options) as agent:
         return [event async for event in agent.run("2 + 3?")]
 
 

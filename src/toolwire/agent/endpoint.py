@@ -16,7 +16,8 @@ from ..embedded.registry import AUTO
 from ..errors import ConfigError
 from ..messages import Message
 from ..providers.catalog import split_model
-from ..providers.endpoint import NO_KEY, Endpoint, resolve
+from ..providers.endpoint import Endpoint, resolve
+from ..redaction import NO_SECRET, Secret
 from ..transport import HttpRequest
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Connection:
         """The provider's name."""
         return self._endpoint.provider.name
 
+    @property
+    def key(self) -> Secret:
+        """The key that requests carry; it goes nowhere else."""
+        return self._named.key
+
     def parser(self, given: str | StreamParser | None, tools: ToolRegistry) -> StreamParser:
         """How answers of this model are read (see `choose_parser`)."""
         provider = self._named.provider
@@ -72,7 +78,7 @@ class Connection:
         await model.start()
         self._local = model
         self._is_tiny = model.needs_shaping
-        self._endpoint = msgspec.structs.replace(endpoint, model=model.model, base_url=model.base_url, key=NO_KEY)
+        self._endpoint = msgspec.structs.replace(endpoint, model=model.model, base_url=model.base_url, key=NO_SECRET)
 
     def request(
         self, *, messages: Iterable[Message], tools: Iterable[Any] = (), parser: StreamParser = NATIVE

@@ -6,35 +6,34 @@ request → stream → invocations → approvals → execution → results → r
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from ..approval.gate import Ask, Denial, Gate
+from ..approval.audit import Audit, AuditTrail
+from ..approval.gate import Gate
+from ..approval.memory import Memory
+from ..approval.places import Workspace
+from ..approval.policy import Policy
+from ..approval.request import Ask
 from ..chunks import RUNNABLE_STOPS, StopReason, TokenUsage
 from ..embedded.choosing import StreamParser
-from ..errors import RunLimitReached, ToolwireError
-from ..execution.executor import Executor, ToolResult
-from ..messages import Message, ToolCallPart, system, tool_results, user
+from ..errors import ConfigError, RunLimitReached, ToolwireError
+from ..execution.environment import child_environment
+from ..execution.executor import Executor
+from ..messages import Message, system, user
+from ..redaction import Redactor
 from ..refusals import hide_secrets
-from ..stream.invocation import ToolInvocation
 from ..stream.pipeline import Stream
 from ..stream.segments import CALL_SEGMENTS, EventType, SegmentEvent
 from ..tools.registry import ToolRegistry
 from ..transport import AiohttpTransport, HttpRequest, Transport
+from .calls import Calls
 from .endpoint import Connection
-from .events import (
-    AgentEvent,
-    ApprovalAsked,
-    HistoryMoved,
-    RunFailed,
-    RunFinished,
-    ToolFinished,
-    ToolStarted,
-    TurnStarted,
-)
+from .events import AgentEvent, HistoryMoved, RunFailed, RunFinished, TurnStarted
 
 MAX_TURNS = 25
 """Requests in one run: more than any ordinary task takes, and an end to a model that never stops calling."""
@@ -42,13 +41,21 @@ MAX_TURNS = 25
 MAX_FAILED_TURNS = 3
 """Answers in a row of which no call could run: a model that has not found the form by then will not."""
 
+PARALLEL = 8
+"""Calls of one answer that run at a time: as many as models make, and few enough for any machine or service."""
+
 
 class Agent:
     """A conversation with one model that may call tools.
 
-    `model` is `"provider:model"`. `approve` is asked about every call of a tool whose risk is not `read`; without it
-    such calls are denied. `run` yields everything as it happens; the history is in `messages` and goes on with the
-    next run. Use it as an async context manager, or call `close`, when the embedded model or many agents are used.
+    `model` is `"provider:model"`. `run` yields everything as it happens; the history is in `messages` and goes on with
+    the next run. Use it as an async context manager, or call `close`, when the embedded model or many agents are used.
+
+    `policy` says which calls run, which are asked about and which are denied: a `Policy`, the name of a mode, or
+    without it the mode `ask`, in which reads inside the `workspace` (else the current folder) run. `approve` is who is
+    asked; without it, what would be asked is denied. `memory` keeps what is answered with "always", `audit` is told of
+    every decision and every run: a function, or the path of a file. No file is read or written unless given here. Up
+    to `parallel` calls of one answer run side by side.
 
     `stream_parser` says how the model calls tools (see `as_parser`): by its provider's interface, or in its text, for
     which it is told how. Without it `TOOLWIRE_STREAM_PARSER` in the environment says so, and else it is `auto`. With
@@ -63,6 +70,11 @@ class Agent:
         *,
         system_prompt: str = "",
         approve: Ask | None = None,
+        policy: Policy | str | None = None,
+        workspace: Workspace | str | os.PathLike[str] | None = None,
+        memory: Memory | None = None,
+        audit: Audit | str | os.PathLike[str] | None = None,
+        parallel: int = PARALLEL,
         base_url: str | None = None,
         api_key: str | None = None,
         transport: Transport | None = None,
@@ -70,6 +82,8 @@ class Agent:
         stream_parser: str | StreamParser | None = None,
         repair: bool = False,
     ) -> None:
+        if parallel < 1:
+            raise ConfigError(f"{parallel} calls at a time are none", hint="Give parallel as 1 or more.")
         self.messages: list[Message] = [system(system_prompt)] if system_prompt else []
         self._tools = ToolRegistry(tools)
         self._connection = Connection(model, base_url=base_url, api_key=api_key)
@@ -77,8 +91,17 @@ class Agent:
         if repair:
             self._parser = self._parser._replace(repair=True)
         self._transport: Transport = transport if transport is not None else AiohttpTransport()
-        self._gate = Gate(approve)
-        self._executor = Executor(self._gate)
+        self._redactor = Redactor([self._connection.key], os.environ)
+        self._gate = Gate(
+            approve,
+            policy=Policy(policy) if isinstance(policy, str) else policy,
+            workspace=Workspace(workspace) if isinstance(workspace, (str, os.PathLike)) else workspace,
+            memory=memory,
+            environment=child_environment(os.environ),
+            audit=audit if not isinstance(audit, (str, os.PathLike)) else AuditTrail(audit, self._redactor),
+        )
+        self._executor = Executor(self._gate, redactor=Redactor([self._connection.key]))
+        self._parallel = parallel
         self._max_turns = max_turns
         self._turn = 0
         self._notes: list[str] = []
@@ -140,7 +163,7 @@ class Agent:
                     segment_id_prefix=f"t{self._turn}-",
                     live_arguments=True,
                     stream_parser=self._parser,
-                    on_error=partial(hide_secrets, request=request),
+                    on_error=partial(hide_secrets, request=request, redactor=self._redactor),
                 )
                 unknown: list[str] = []
                 nameless: list[str] = []
@@ -203,6 +226,7 @@ class Agent:
             for event in stream.close():
                 yield event
         except ToolwireError as error:
+            hide_secrets(error, request, self._redactor)
             for event in stream.fail(error):
                 yield event
 
@@ -215,45 +239,22 @@ class Agent:
 
         Also when it is cancelled in between: the history never holds a call without a result.
         """
-        runnable = {invocation.id: invocation for invocation in stream.invocations}
-        problems = stream.problems
-        results: dict[str, ToolResult] = {}
+        calls = Calls(
+            answer.tool_calls,
+            stream.invocations,
+            stream.problems,
+            tools=self._tools,
+            gate=self._gate,
+            executor=self._executor,
+            parallel=self._parallel,
+            turn=self._turn,
+        )
         try:
-            for call in answer.tool_calls:
-                invocation = runnable.get(call.id)
-                if invocation is None:
-                    result = _not_run(call, problems.get(call.id, "the call was not finished"))
-                    results[call.id] = result
-                    yield ToolFinished(self._turn, result)
-                    continue
-                async with aclosing(self._run_call(invocation)) as events:
-                    async for event in events:
-                        if isinstance(event, ToolFinished):
-                            results[call.id] = event.result
-                        yield event
+            async with aclosing(calls.run()) as events:
+                async for event in events:
+                    yield event
         finally:
-            self.messages.append(answer)
-            self.messages.append(
-                tool_results(
-                    results.get(call.id, _not_run(call, "cancelled before it ran")).part() for call in answer.tool_calls
-                )
-            )
-
-    async def _run_call(self, invocation: ToolInvocation) -> AsyncGenerator[AgentEvent, None]:
-        tool = self._tools[invocation.tool_name]
-        if self._gate.needs_asking(tool, invocation):
-            yield ApprovalAsked(invocation, tool.risk or "unknown")
-        decision = await self._gate.decide(invocation, tool)
-        if isinstance(decision, Denial):
-            result = ToolResult(invocation.id, tool.name, f"Error: not run: {decision.reason}", is_error=True)
-        else:
-            yield ToolStarted(invocation)
-            result = await self._executor.run(decision, invocation, tool)
-        yield ToolFinished(self._turn, result)
-
-
-def _not_run(call: ToolCallPart, problem: str) -> ToolResult:
-    return ToolResult(call.id, call.name, f"Error: not run: {problem}", is_error=True)
+            self.messages += [answer, calls.results()]
 
 
 def _is_nameless(event: SegmentEvent) -> bool:
