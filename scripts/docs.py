@@ -18,10 +18,14 @@ COMMANDS = (
     "prompt",
     "formats",
     "providers",
+    "audit",
     "local",
     "local install",
     "local status",
     "local path",
+    "policy",
+    "policy check",
+    "policy explain",
 )
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "command.md"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,9 @@ from typing import Any
 import toolwire
 
 _SOURCE = str(Path(toolwire.__file__).parent.parent)
+_HOME = tempfile.mkdtemp(prefix="toolwire-home-")
+"""An empty home: what the command keeps there is nobody's."""
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 
 
 @dataclass
@@ -30,7 +36,7 @@ class Ran:
 def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {
         "PATH": os.environ.get("PATH", ""),
-        "HOME": "/nonexistent",
+        "HOME": _HOME,
         "PYTHONPATH": _SOURCE,
         "PYTHONIOENCODING": "utf-8",
         "TOOLWIRE_DISCOVER": "0",

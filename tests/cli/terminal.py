@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Self
 
 from cli.command import clean_environment
@@ -19,10 +20,12 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 
 
 class Terminal:
-    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
+    """`program` is a file to run instead of the command."""
+
+    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None, program: Path | None = None) -> None:
         self._master, slave = pty.openpty()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "toolwire", *arguments],
+            [sys.executable, *(["-m", "toolwire"] if program is None else [str(program)]), *arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,

@@ -1,13 +1,9 @@
-"""Finding a model, choosing one, asking before a call, installing the weights, the table of providers."""
+"""Finding a model, choosing one, installing the weights, the table of providers."""
 
 from __future__ import annotations
 
-import asyncio
 import io
-import os
-import pty
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,13 +13,10 @@ from cli.command import assert_sentence, toolwire_command
 from cli.model_server import ModelServer
 from toolwire.cli import choose, discover, install
 from toolwire.cli.app import run_command
-from toolwire.cli.ask import TerminalQuestion
 from toolwire.cli.console import PlainConsole
 from toolwire.cli.discover import Found, find_models, is_loopback, running_servers
 from toolwire.cli.screen import Screen
 from toolwire.local import weights
-from toolwire.stream.invocation import ToolInvocation
-from toolwire.tools.definition import Risk, ToolDefinition
 
 KEY = "sk-do-not-show-me-123456"
 
@@ -132,86 +125,6 @@ def test_a_person_chooses_by_number(
     assert choose.choose_model({}, PlainConsole(), ask=True) == chosen
     assert "OPENAI_API_KEY is set" in capsys.readouterr().out
     assert next(answers, None) is None
-
-
-class _Typist:
-    """A person at a terminal who types `text` when the question is on the screen."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._master, self._slave = pty.openpty()
-        self.screen = io.StringIO()
-        console = PlainConsole()
-        console.file = self.screen
-        self.ask = TerminalQuestion(console, Screen(console))
-        stdin = os.fdopen(os.dup(self._slave), "r")
-        monkeypatch.setattr(sys, "stdin", stdin)
-        self._stdin = stdin
-
-    def type(self, text: str) -> None:
-        os.write(self._master, text.encode())
-
-    async def answer(self, invocation: ToolInvocation, tool: ToolDefinition, text: str) -> bool:
-        asked = asyncio.ensure_future(self.ask(invocation, tool))
-        await asyncio.sleep(0.05)
-        assert self.screen.getvalue().endswith("[y/N] ")
-        self.type(text)
-        return await asyncio.wait_for(asked, 10)
-
-    def close(self) -> None:
-        self._stdin.close()
-        os.close(self._master)
-        os.close(self._slave)
-
-
-@pytest.fixture
-def typist(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Typist]:
-    person = _Typist(monkeypatch)
-    yield person
-    person.close()
-
-
-CALL = ToolInvocation("s1", "delete_file", {"path": "a\u202etxt.b", "note": "x\x1b[1A"}, 1, "c1")
-TOOL = ToolDefinition("delete_file", "Delete a file.", risk=Risk.WRITE)
-
-
-@pytest.mark.parametrize(
-    ("typed", "allowed"),
-    [
-        ("y\n", True),
-        ("YES\n", True),
-        ("\n", False),
-        ("n\n", False),
-        ("yy\n", False),
-        ("\x04", False),
-        ("sure\n", False),
-    ],
-)
-async def test_only_a_typed_yes_is_yes(typist: _Typist, typed: str, allowed: bool) -> None:
-    assert await typist.answer(CALL, TOOL, typed) is allowed
-
-
-async def test_the_question_shows_exactly_the_call(typist: _Typist) -> None:
-    await typist.answer(CALL, TOOL, "n\n")
-    shown = typist.screen.getvalue()
-    assert "delete_file wants to run (risk: write)" in shown
-    assert '"path": "a\\u202etxt.b"' in shown
-    assert '"note": "x\\u001b[1A"' in shown
-    assert "\u202e" not in shown
-    assert "\x1b" not in shown
-
-
-async def test_what_was_typed_before_the_question_is_no_answer(typist: _Typist) -> None:
-    typist.type("y\n")
-    assert await typist.answer(CALL, TOOL, "n\n") is False
-
-
-async def test_a_question_that_is_given_up_reads_nothing(typist: _Typist) -> None:
-    asked = asyncio.ensure_future(typist.ask(CALL, TOOL))
-    await asyncio.sleep(0.05)
-    asked.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asked
-    assert await typist.answer(CALL, TOOL, "y\n") is True
 
 
 def test_words_on_the_screen_are_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:

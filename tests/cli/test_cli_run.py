@@ -283,7 +283,8 @@ WRONG_USAGE = [
     (["Hi", *MODEL, "--max-turns", "0"], 2, ["--max-turns 0"]),
     (["  ", *MODEL], 2, ["the question is empty"]),
     (["Hi", "there", *MODEL], 2, ["there"]),
-    (["Hi", "--modle", "x:y"], 2, ["--modle", "--model"]),
+    (["Hi", "--modell", "x:y"], 2, ["--modell", "--model"]),
+    (["Hi", *MODEL, "--base-url", "http://127.0.0.1:9", "--mode", "yolo"], 2, ["no mode 'yolo'", "read-only, ask"]),
 ]
 
 

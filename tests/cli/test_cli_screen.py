@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from feeding import read, typed_sse, whole
-from toolwire.agent.events import HistoryMoved
+from toolwire.agent.events import HistoryMoved, ToolFinished, ToolProgress, ToolStarted
 from toolwire.cli.console import PlainConsole
-from toolwire.cli.screen import SERVER_TOOL_SHOWN, Screen
+from toolwire.cli.screen import ARGUMENTS_SHOWN, SERVER_TOOL_SHOWN, Screen
+from toolwire.execution.executor import ToolResult
+from toolwire.stream.invocation import ToolInvocation
 
 ASKED = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
 GAVE = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"title": "x" * 5000}]}
@@ -50,3 +54,84 @@ def test_what_a_moved_history_lost_is_told_in_a_line_each(capsys: pytest.Capture
         "1 part of reasoning left out",
         "media mentioned in words",
     ]
+
+
+# Calls that run side by side.
+
+
+def invocation(id: str, name: str, **arguments: str) -> ToolInvocation:
+    return ToolInvocation(id, name, arguments, 1)
+
+
+def finished(id: str, name: str, content: str) -> ToolFinished:
+    return ToolFinished(1, id, ToolResult(id, name, content))
+
+
+def begin(screen: Screen, *calls: ToolInvocation) -> None:
+    for call in calls:
+        screen.show(ToolStarted(1, call.id, call))
+
+
+def test_results_of_several_calls_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(PlainConsole())
+    long = "x\x1b[2J" * 100
+    begin(
+        screen,
+        invocation("a", "read_file", path="a.txt"),
+        invocation("b", "read_file", path=long),
+        invocation("c", "now"),
+    )
+    screen.show(finished("c", "now", "12:30"))
+    screen.show(finished("b", "read_file", "two"))
+    screen.show(finished("a", "read_file", "one"))
+    now, two, one = capsys.readouterr().out.splitlines()
+    assert now == "  → now: 12:30"
+    assert two.startswith('  → read_file {"path":"x\\u001b[2Jx')
+    assert two.endswith("…: two")
+    assert len(two) < ARGUMENTS_SHOWN + 40
+    assert one == '  → read_file {"path":"a.txt"}: one'
+
+
+def test_a_single_call_needs_no_name(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(PlainConsole())
+    begin(screen, invocation("a", "now"))
+    screen.show(finished("a", "now", "12:30"))
+    assert capsys.readouterr().out == "  → 12:30\n"
+
+
+class Waiting(Screen):
+    """Remembers what it says while it waits."""
+
+    def __init__(self) -> None:
+        super().__init__(PlainConsole())
+        self.said: list[str] = []
+
+    def wait(self, what: str) -> None:
+        self.said.append(what)
+        super().wait(what)
+
+
+def test_what_runs_is_said_with_how_far_it_has_come() -> None:
+    screen = Waiting()
+    begin(screen, invocation("a", "build"), invocation("b", "now"))
+    screen.show(ToolProgress(1, "a", "step 1\n" * 200 + "step 2\n"))
+    screen.show(finished("b", "now", "12:30"))
+    screen.show(finished("a", "build", "done"))
+    assert screen.said[:2] == ["running build", "running build, now"]
+    assert screen.said[2].startswith("running build (")
+    assert screen.said[2].endswith("step 2), now")
+    assert len(screen.said[2]) < 150
+    assert screen.said[3].endswith("step 2)")
+    assert len(screen.said) == 4
+
+
+def test_while_a_question_stands_nothing_else_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(PlainConsole())
+    begin(screen, invocation("a", "read_file", path="a"), invocation("b", "now"))
+    with suppress(KeyboardInterrupt), screen.held():
+        for number in range(1000):
+            screen.show(ToolProgress(1, "a", str(number)))
+        screen.show(finished("b", "now", "12:30"))
+        assert capsys.readouterr().out == ""
+        raise KeyboardInterrupt
+    assert capsys.readouterr().out == "  → now: 12:30\n"

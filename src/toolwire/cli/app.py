@@ -69,6 +69,21 @@ def make_app() -> App:
     for name, summary in _LOCAL_COMMANDS:
         local.command(f"{_HERE}.local:{name}", name=name, help=summary, help_epilogue=f"Example: toolwire local {name}")
     app.command(local)
+    policy = App(
+        name="policy",
+        help="What may run here, what is asked about and what is denied.",
+        help_epilogue='Example: toolwire policy explain --command "git push"',
+        sort_key=len(_COMMANDS) + 1,
+    )
+    for name, summary, usage, example in _POLICY_COMMANDS:
+        policy.command(
+            f"{_HERE}.policy:{name}",
+            name=name,
+            help=summary,
+            usage=f"Usage: toolwire policy {name} {usage}",
+            help_epilogue=f"Example: toolwire policy {name} {example}".rstrip(),
+        )
+    app.command(policy)
     return app
 
 
@@ -111,6 +126,21 @@ _COMMANDS = (
     ),
     ("formats", "Lists the syntaxes in which models write tool calls into text.", "[OPTIONS] [NAME]", "qwen3-coder"),
     ("providers", "Lists the providers, and which of them are set up here.", "[OPTIONS]", ""),
+    (
+        "audit",
+        "Shows what was asked, decided and run, the newest last.",
+        "[OPTIONS] [FILE]",
+        "--event denied --since 7d",
+    ),
+)
+_POLICY_COMMANDS = (
+    (
+        "check",
+        "Checks the rules that hold here, or those of some files, and their examples.",
+        "[OPTIONS] [FILE...]",
+        "",
+    ),
+    ("explain", "Says what would happen to a call, and why. Nothing runs.", "[OPTIONS]", '--command "git push"'),
 )
 _LOCAL_COMMANDS = (
     ("install", "Downloads the weights (about 93 MB, once) and checks them."),

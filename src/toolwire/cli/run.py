@@ -13,6 +13,11 @@ from cyclopts import Parameter
 from ..agent.endpoint import environment
 from ..agent.events import AgentEvent
 from ..agent.loop import MAX_TURNS, Agent
+from ..approval.audit import audit_path
+from ..approval.files import load_policy, policy_paths
+from ..approval.memory import FileMemory
+from ..approval.places import Workspace
+from ..approval.policy import Mode, Policy
 from ..errors import ConfigError
 from ..providers.catalog import find_provider
 from ..providers.endpoint import resolve
@@ -43,6 +48,9 @@ def run(
     no_tools: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     stream_parser: Annotated[str | None, Parameter(metavar="PARSER")] = None,
     repair: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    mode: Annotated[str | None, Parameter(metavar="MODE")] = None,
+    headless: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    no_audit: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     max_turns: Annotated[int, Parameter(metavar="N")] = MAX_TURNS,
     timeout: Annotated[float, Parameter(metavar="SECONDS")] = Timeouts().idle,
@@ -66,8 +74,15 @@ def run(
         auto is text where the provider has no tool calls. Without it, TOOLWIRE_STREAM_PARSER says it, or else auto.
     repair
         Mend malformed calls in text where that can be done. You are asked before such a call runs.
+    mode
+        What runs without a question: read-only, ask, auto-edit or full. Without it, your policy file says it, or else
+        ask. A project's file can only narrow it.
+    headless
+        Never ask: what would be asked is denied, and the model is told why. So it is where no terminal is.
+    no_audit
+        Write nothing into the audit trail (see toolwire audit).
     json
-        Print every event as one JSON line.
+        Print every event as one JSON line. Nobody is asked.
     max_turns
         Requests for one question, at most.
     timeout
@@ -90,14 +105,21 @@ def run(
 
     from ..tools.demo import demo_tools
 
-    tools = [] if no_tools else demo_tools(_here())
+    here = _here()
+    tools = [] if no_tools else demo_tools(here)
+    workspace, files = Workspace(here), policy_paths(os.environ)
+    policy = load_policy(workspace, mode=None if mode is None else as_text(mode), paths=files)
     screen = Screen(console)
     person = has_person() and not json
     agent = Agent(
         chosen,
         tools,
         system_prompt=as_text(system),
-        approve=TerminalQuestion(console, screen) if person else None,
+        approve=TerminalQuestion(console, screen, kept_in=str(files.always)) if person and not headless else None,
+        policy=policy,
+        workspace=workspace,
+        memory=FileMemory(files.always),
+        audit=None if no_audit else audit_path(os.environ),
         base_url=None if base_url is None else as_text(base_url),
         transport=AiohttpTransport(timeouts=Timeouts(idle=timeout)),
         max_turns=max_turns,
@@ -109,7 +131,7 @@ def run(
     if json:
         return Session(agent, _print_json).ask_once(as_text(question or DEMO_QUESTION))
     names = ", ".join(tool.name for tool in tools)
-    screen.header(words, f"Tools: {names}" if names else "No tools.")
+    screen.header(words, f"Tools: {names}" if names else "No tools.", *_mode_words(policy, headless))
     session = Session(agent, screen.show, screen)
     if question is None and person:
         return session.chat()
@@ -135,8 +157,15 @@ def _here() -> Path:
         return Path.cwd()
     except OSError:
         raise ConfigError(
-            "the folder you are in is not there any more", hint="Go to another one, or use --no-tools."
+            "the folder you are in is not there any more", hint="Go to another one, and ask from there."
         ) from None
+
+
+def _mode_words(policy: Policy, headless: bool) -> list[str]:
+    """What is not as usual about what may run."""
+    if headless:
+        return [f"Mode: {policy.mode}, and what would be asked is denied."]
+    return [f"Mode: {policy.mode}."] if policy.mode is not Mode.ASK else []
 
 
 def _print_json(event: AgentEvent) -> None:

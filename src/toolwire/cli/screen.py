@@ -1,22 +1,35 @@
 """An agent run on a terminal, as it happens: calls while they stream, results, the answer, how it ended.
 
 Everything is written once and in order, so that it reads the same in a scroll-back, a pipe or a log. Calls that
-stream side by side are shown one after the other. All text is made visible before it is printed.
+stream side by side are shown one after the other, results as they come. All text is made visible before it is printed.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from ..agent.events import AgentEvent, HistoryMoved, RunFinished, ToolFinished, ToolStarted, TurnStarted
+from ..agent.events import (
+    AgentEvent,
+    ApprovalAsked,
+    HistoryMoved,
+    RunFinished,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnStarted,
+)
 from ..chunks import StopReason
 from ..execution.executor import ToolResult
 from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent, SegmentType
-from .visible import one_line, visible
+from .visible import json_bytes, one_line, visible
 from .wrapping import WordWrap
 
 CALL_CHARACTERS = 4_000
@@ -24,6 +37,9 @@ CALL_CHARACTERS = 4_000
 
 RESULT_LINES, RESULT_CHARACTERS = 10, 800
 """How much of a result is shown; the model gets all of it."""
+
+ARGUMENTS_SHOWN = 60
+"""Characters of the arguments that tell calls of the same tool apart."""
 
 _STYLES = {SegmentType.REASONING: "dim"}
 SERVER_TOOL_SHOWN = 200
@@ -59,7 +75,12 @@ class Screen:
         self._console = console
         self._status: Status | None = None
         self._segments: dict[str, _Shown] = {}
-        self._calls = 0
+        self._calls: dict[str, tuple[str, str]] = {}
+        """Of this turn: the name and the arguments of each, by its id."""
+        self._running: dict[str, str] = {}
+        """What runs now, and what it last told."""
+        self._held: list[AgentEvent] | None = None
+        """What happened while a question stands."""
         self._column_zero = True
         self._line_above = False
         self._started = time.monotonic()
@@ -77,14 +98,19 @@ class Screen:
 
     def wait(self, what: str) -> None:
         """Something takes a moment. Shown on a terminal only, and gone with the next word."""
+        words = Text(one_line(what), no_wrap=True, overflow="ellipsis")
+        if self._status is not None:
+            self._status.update(words)
+            return
         self.settle()
         if self._console.is_terminal:
-            self._status = self._console.status(Text(one_line(what)), spinner_style="dim")
+            self._status = self._console.status(words, spinner_style="dim")
             self._status.start()
 
     def begin(self) -> None:
         """A run begins."""
         self._segments.clear()
+        self._running.clear()
         self._started = time.monotonic()
 
     def settle(self) -> None:
@@ -93,24 +119,63 @@ class Screen:
         if not self._column_zero:
             self._write("\n")
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While a question stands, nothing else is written; what happened meanwhile is shown after it."""
+        self.settle()
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for event in held:
+                self.show(event)
+
     def show(self, event: AgentEvent) -> None:
         """One event of the run."""
-        if isinstance(event, SegmentEvent):
+        if self._held is not None:
+            if not isinstance(event, ToolProgress):
+                self._held.append(event)
+        elif isinstance(event, SegmentEvent):
             self._segment(event)
         elif isinstance(event, TurnStarted):
-            self._calls = 0
+            self._calls.clear()
+            self._running.clear()
             self.wait("waiting for the model")
         elif isinstance(event, HistoryMoved):
             self.settle()
             for note in event.notes:
                 self._write(f"{one_line(note)}\n", "dim")
             self.wait("waiting for the model")
+        elif isinstance(event, ApprovalAsked):
+            self.settle()
         elif isinstance(event, ToolStarted):
-            self.wait(f"running {event.invocation.tool_name}")
+            self._calls[event.id] = _call_words(event.invocation.tool_name, event.invocation.arguments)
+            self._running[event.id] = ""
+            self._wait_for_tools()
+        elif isinstance(event, ToolProgress):
+            self._running[event.id] = event.text
+            self._wait_for_tools()
         elif isinstance(event, ToolFinished):
+            self._running.pop(event.id, None)
             self._result(event.result)
+            self._wait_for_tools()
         elif isinstance(event, RunFinished):
             self._finished(event)
+
+    def _wait_for_tools(self) -> None:
+        """Says what runs, and how far it has come where it told."""
+        if self._running:
+            told = (
+                self._name(id) + (f" ({one_line(text.rstrip())[-100:]})" if text else "")
+                for id, text in self._running.items()
+            )
+            self.wait(f"running {', '.join(told)}")
+
+    def _name(self, id: str) -> str:
+        """The tool of a call of this turn, with its arguments where another call has the same."""
+        name, arguments = self._calls[id]
+        return name + arguments if Counter(name for name, _ in self._calls.values())[name] > 1 else name
 
     def _segment(self, event: SegmentEvent) -> None:
         if event.segment_type is SegmentType.MARKUP:
@@ -123,7 +188,7 @@ class Screen:
             if len(self._segments) == 1 and not shown.blank:
                 self._open(shown)
             if event.segment_type in CALL_SEGMENTS:
-                self._calls += 1
+                self._calls[event.segment_id] = _call_words(event.tool_name or "", {})
                 self._add(event.segment_id, "● ", "cyan")
                 self._add(event.segment_id, one_line(event.tool_name or "")[:100], "bold")
             elif event.segment_type is SegmentType.SERVER_TOOL:
@@ -136,6 +201,9 @@ class Screen:
         elif event.type is EventType.CONTENT:
             self._content(event)
         elif event.type is EventType.END:
+            if event.segment_id in self._calls:
+                name, _ = self._calls[event.segment_id]
+                self._calls[event.segment_id] = _call_words(name, (event.metadata or {}).get("arguments", {}))
             self._end(event.segment_id)
 
     def _content(self, event: SegmentEvent) -> None:
@@ -215,7 +283,8 @@ class Screen:
 
     def _result(self, result: ToolResult) -> None:
         self.settle()
-        name = f"{one_line(result.name)[:100]}: " if self._calls > 1 else ""
+        self._calls.setdefault(result.id, _call_words(result.name, {}))
+        name = f"{self._name(result.id)}: " if len(self._calls) > 1 else ""
         mark, style = ("✗", "red") if result.is_error else ("→", "green")
         self._write(f"  {mark} ", style)
         self._write(name, "dim")
@@ -261,6 +330,12 @@ class Screen:
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+
+def _call_words(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
+    """A tool's name and its arguments, short and on one line."""
+    words = one_line(json_bytes(arguments).decode()) if arguments else ""
+    return one_line(name)[:100], f" {words[:ARGUMENTS_SHOWN]}{'…' * (len(words) > ARGUMENTS_SHOWN)}" if words else ""
 
 
 def _excerpt(text: str) -> tuple[str, int]:

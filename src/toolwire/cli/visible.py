@@ -1,30 +1,24 @@
 """Text of models, tools and servers made fit for a terminal: nothing in it is obeyed, nothing in it is hidden.
 
 Escape sequences can clear a screen, forge an approval question or set a clipboard; bidirectional and zero-width
-characters make a command read differently from what it is. All of them are shown, none is sent.
+characters make a command read differently from what it is. All of them are shown, none is sent. Made for reading: what
+a call would run is shown exactly, by `approval.shown`.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
 import msgspec
 
-_SHOWN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_BLANK_LETTERS = frozenset({0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0})
-"""Letters and marks by their category, but drawn as nothing."""
-
-
-def _is_hidden(code: int) -> bool:
-    return unicodedata.category(chr(code)) in _SHOWN_CATEGORIES or code in _BLANK_LETTERS or 0xE0100 <= code <= 0xE01EF
+from ..approval.hidden import is_hidden
 
 
 class _Pictures(dict[int, str]):
     """For `str.translate`: what each character is shown as, worked out once for each."""
 
     def __missing__(self, code: int) -> str:
-        if code in (0x09, 0x0A) or not _is_hidden(code):
+        if code in (0x09, 0x0A) or not is_hidden(chr(code)):
             shown = chr(code)
         elif code < 0x20:
             shown = chr(0x2400 + code)
@@ -40,7 +34,7 @@ class _Escapes(dict[int, str]):
     """The same for JSON, where a character and its escape mean the same."""
 
     def __missing__(self, code: int) -> str:
-        if code == 0x0A or not _is_hidden(code):
+        if code == 0x0A or not is_hidden(chr(code)):
             shown = chr(code)
         elif code < 0x10000:
             shown = f"\\u{code:04x}"

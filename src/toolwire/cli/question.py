@@ -1,0 +1,106 @@
+"""The text of an approval question: what would run, exactly, in lines that fit the terminal.
+
+No line of it is left to the terminal to break: what came from a model never stands at the start of a line, where it
+could pass for a line of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len
+
+from ..approval.hidden import marked
+from ..approval.misreading import warnings
+from ..approval.request import ApprovalRequest
+from ..approval.shown import show_arguments
+
+SHOWN_PARTS = 20
+SENTENCE_CHARACTERS = 500
+"""How much of a sentence, a name or a part is shown. The arguments below it are exact."""
+_LINE, _GO_ON = "    │ ", "    ┊ "
+_BESIDE = len(_LINE) + 1
+"""Cells of a line that are not for its text: the bar, and the last one, where some terminals break already."""
+
+
+class Line(NamedTuple):
+    """One line for the screen."""
+
+    text: str
+    style: str = ""
+
+
+def question_lines(request: ApprovalRequest, width: int, kept_in: str) -> Iterator[Line]:
+    """Everything there is to know before the answer. `kept_in`: the file for what is allowed always, if there is."""
+    call = request.invocation
+    name, cwd = marked(call.tool_name), marked(request.cwd)
+    yield from sentence(f"{name} wants to run (risk: {request.risk}) in {cwd}", width, "bold yellow")
+    yield from sentence(f"Asked because {marked(request.why)} ({marked(request.source)})", width)
+    yield from argument_lines(request.shown, width)
+    if request.parts != ("the call",):
+        for part in request.parts[:SHOWN_PARTS]:
+            yield from sentence(f"- {marked(part)}", width)
+        if len(request.parts) > SHOWN_PARTS:
+            yield from sentence(f"- and {len(request.parts) - SHOWN_PARTS} more", width)
+    yield from _warnings(call.arguments, width)
+    for repair in call.repairs:
+        yield from sentence(f"The call was malformed and is a guess: {marked(repair)}", width, "yellow")
+    if not request.fully_shown:
+        yield from sentence("Not all of it is shown: v shows everything. It can only be allowed once.", width, "yellow")
+    elif request.offers:
+        always = f", a always (kept in {marked(kept_in)})" if kept_in else ""
+        yield from sentence(f"It can be allowed for longer, s for this session{always}:", width)
+        for number, offer in enumerate(request.offers, 1):
+            yield from sentence(f"{number}. {marked(offer.words)}", width)
+
+
+def changed_lines(arguments: dict[str, Any], width: int) -> Iterator[Line]:
+    """The same for arguments that the person changed."""
+    shown = show_arguments(arguments)
+    yield from sentence("It would run with these arguments instead:", width, "bold yellow")
+    yield from argument_lines(shown.text, width)
+    yield from _warnings(arguments, width)
+    if not shown.complete:
+        yield from sentence("Not all of it is shown: v shows everything.", width, "yellow")
+
+
+def argument_lines(shown: str, width: int) -> Iterator[Line]:
+    """Arguments as they were shown, each line behind a bar; a bar of dots says that the line before goes on."""
+    for line in shown.split("\n"):
+        bar = _LINE
+        for piece in _pieces(line, width - _BESIDE):
+            yield Line(bar + piece)
+            bar = _GO_ON
+
+
+def sentence(text: str, width: int, style: str = "") -> Iterator[Line]:
+    """A sentence with marks, over as many lines as it needs."""
+    if len(text) > SENTENCE_CHARACTERS:
+        text = f"{text[:SENTENCE_CHARACTERS]}… {len(text) - SENTENCE_CHARACTERS:,} more characters"
+    indent = "  "
+    for piece in _pieces(text, width - _BESIDE, words=True):
+        yield Line(indent + piece.rstrip(), style)
+        indent = " " * len(_LINE)
+
+
+def _warnings(arguments: dict[str, Any], width: int) -> Iterator[Line]:
+    for warning in warnings(arguments):
+        yield from sentence(f"Look out: {warning}", width, "bold red")
+
+
+def _pieces(text: str, width: int, *, words: bool = False) -> Iterator[str]:
+    """The text in pieces of at most `width` cells, broken between `words` where there are any."""
+    width = max(width, 8)
+    start = end = cells = 0
+    while end < len(text):
+        size = max(cell_len(text[end]), 1)
+        if cells + size > width:
+            blank = text.rfind(" ", start, end) + 1 if words else 0
+            end = blank if blank > start else end
+            yield text[start:end]
+            start, cells, size = end, 0, 0
+        else:
+            end += 1
+        cells += size
+    yield text[start:]
