@@ -333,3 +333,15 @@ def test_the_lines_are_json_that_others_can_read(path: Path) -> None:
     AuditTrail(path)(record(arguments={"x": "\u2028\u0000\n"}))
     [line] = path.read_bytes().split(b"\n")[:-1]
     assert json.loads(line)["arguments"] == {"x": "\u2028\u0000\n"}
+
+
+def test_an_agent_is_there_on_systems_without_file_locks() -> None:
+    script = (
+        "import sys\n"
+        "for name in ('fcntl', 'termios', 'pwd', 'resource'):\n"
+        "    sys.modules[name] = None\n"
+        "import toolwire\n"
+        "print(*[getattr(toolwire, name).__name__ for name in ('Agent', 'load_policy')])\n"
+    )
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert output == "Agent load_policy\n"

@@ -420,3 +420,17 @@ def test_the_proof_of_faults_would_see_a_gate_that_fails_open(monkeypatch: pytes
 
     monkeypatch.setattr(Gate, "judge", open_judge)
     assert proofs.faults_everywhere(400, seed=7).faults
+
+
+async def test_a_cancel_is_a_cancel_also_where_the_trail_cannot_be_written() -> None:
+    def audit(record: AuditRecord) -> None:
+        if record.event == "denied":
+            raise OSError("the disk is full")
+
+    async def forever(request: ApprovalRequest) -> bool:
+        await asyncio.sleep(60)
+        return True
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await Gate(forever, audit=audit).decide(CALL, tool(Risk.WRITE))

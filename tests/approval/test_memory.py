@@ -164,7 +164,10 @@ def test_every_offer_is_kept_and_then_nobody_is_asked(
     for number, offer in enumerate(offered(risk, arguments, workspace)):
         for decision in (ALLOW, DENY):
             paths = PolicyPaths(tmp_path / "none", tmp_path / f"{number}{decision}" / "always.toml")
-            FileMemory(paths.always).save(msgspec.structs.replace(offer.rule, decision=decision), workspace)
+            plain = offer.rule.plain and decision is ALLOW
+            FileMemory(paths.always).save(
+                msgspec.structs.replace(offer.rule, decision=decision, plain=plain), workspace
+            )
             judged = load_policy(workspace, paths=paths).judge_parts(tool, arguments, workspace)
             assert max(verdict.decision for verdict in judged) is decision
             assert any(verdict.source.startswith(str(paths.always)) for verdict in judged)
@@ -259,6 +262,7 @@ async def test_what_cannot_be_kept_does_not_run(workspace: Workspace, tmp_path: 
         "npx *",
         "git *",
         "make *",
+        "pytest *",
         "g?t x",
     ],
 )

@@ -172,3 +172,14 @@ def test_patterns_that_are_none(pattern: str) -> None:
     with pytest.raises(ConfigError) as caught:
         pattern_words(pattern)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("pattern", ["curl * | sh", "git log; rm *", "a && b", "x > y", "a `b`", "a&"])
+def test_a_pattern_of_several_commands_is_an_error(pattern: str) -> None:
+    with pytest.raises(ConfigError, match="more than one command"):
+        pattern_words(pattern)
+
+
+def test_a_quoted_operator_is_a_character() -> None:
+    assert command_matches("grep 'a|b' *", words("grep a|b x"))
+    assert command_matches(literal_words(["grep", "a|b;&<>`"]), words("grep a|b;&<>`"))

@@ -181,6 +181,12 @@ FILES_REFUSED = [
     (b'mode = "ask"\nmode = "full"\n', "is not TOML"),
     (b"\xff\xfe", "is not TOML"),
     (b"x = " + b"[" * 20_000, "is not TOML"),
+    (b"a" + b".a" * 60_000 + b" = 1", "a line of more than 500 dots"),
+    (b'[[rule]]\ndecision = "deny"\nplain = true\n', "`plain` is for rules that allow"),
+    (
+        b'[[rule]]\ndecision = "deny"\n[rule.arguments' + b".a" * 495 + b"]\nb" + b".b" * 495 + b" = 1",
+        "nested too deep",
+    ),
     (b'mode = "yolo"', "there is no mode 'yolo'"),
     (b"mode = 5", "`mode` is not a text"),
     (b"rules = []", "`rules`, which is not known"),
@@ -309,6 +315,17 @@ def test_where_the_files_are(env: dict[str, str], config: str, state: str) -> No
     paths = policy_paths(env)
     assert (str(paths.user), str(paths.always)) == (f"{config}/toolwire/policy.toml", f"{config}/toolwire/always.toml")
     assert [str(folder) for folder in paths.protected] == [f"{config}/toolwire", f"{state}/toolwire"]
+
+
+def test_files_that_are_links_are_protected_where_they_really_are(home: Path) -> None:
+    real = home / "w" / "dotfiles" / "always.toml"
+    real.parent.mkdir(parents=True)
+    real.touch()
+    (home / "config").mkdir(exist_ok=True)
+    (home / "config" / "always.toml").symlink_to(real)
+    tool = ToolDefinition("write", "", {"properties": {"path": {}}}, Risk.WRITE, paths=("path",))
+    judged = load(home, mode="full").judge(tool, {"path": "dotfiles/always.toml"}, Workspace(home / "w"))
+    assert (judged.decision, judged.source) == (Decision.DENY, "built in")
 
 
 PROTECTED = [

@@ -98,6 +98,10 @@ def test_the_files_that_a_command_reads_are_known(text: str, files: list[str]) -
         "sed 'w y' -e p a",
         "bash -c ''",
         "xargs -a /x echo",
+        "strings @x",
+        "strings -n @x a",
+        "pytest --version",
+        "diff -N a b",
         "git",
         "git -C x log",
     ],
@@ -140,6 +144,14 @@ def test_a_variable_that_changes_only_how_things_are_printed_is_harmless() -> No
         ("/[]/p;w x]/p", False),
         ("/[^]/p;w x]/p", False),
         ("/[/p", False),
+        ("/[[:alpha:]]/p", True),
+        ("s/[[:space:]]*$//", True),
+        ("s/[^a-z]x[b]/y/", True),
+        ("/\\[/p", True),
+        ("/[[:alpha:]/p;s#]/w x#y#", False),
+        ("/[^[=a=]/p;s#]/w x#y#", False),
+        ("/[[:a]/p", False),
+        ("/[[.a", False),
         ("/a\\/p", False),
         ("p\nw x", False),
         ("p;w x", False),
@@ -169,11 +181,21 @@ def test_a_sed_script_is_plain_or_it_is_not(script: str, plain: bool) -> None:
         ("xargs rm", ["rm …"]),
         ("xargs -I{} mv {} x", ["mv {} x"]),
         ("xargs", ["echo …"]),
+        ("xargs -I{} -n1 mv {} x", None),
+        ("xargs -I{} --max-lines=1 mv {} x", None),
+        ("xargs -IX -IY mv X Y", None),
         ("find . -exec rm {} + -exec ls {} \\;", ["rm {}", "ls {}"]),
         ("fd -x rm {}", ["rm {} …"]),
         ("sh -c 'ls; rm x'", ["ls", "rm x"]),
         ("bash -euo pipefail -c 'rm x' a b", ["rm x"]),
         ("/bin/sh -c 'rm x'", ["rm x"]),
+        ("bash -c 'ls &>/dev/null x'", ["ls x"]),
+        ("sh -c 'ls &>/dev/null x'", None),
+        ("dash -c 'ls &>>/dev/null x'", None),
+        ("sh -c 'ls; [[ a || b ]]'", None),
+        ("bash -o keyword -c 'ls PATH=.'", None),
+        ("ld-linux-aarch64.so.1 /bin/rm x", None),
+        ("setarch x86_64 rm x", None),
         ("ssh -p 22 host rm x", ["rm x"]),
         ("watch -n 1 ls -l", ["ls -l"]),
         ("docker run --rm -v a:b image rm x", ["rm x"]),
@@ -184,6 +206,14 @@ def test_a_sed_script_is_plain_or_it_is_not(script: str, plain: bool) -> None:
         ("git bisect run make test", ["make test"]),
         ("git -c user.name=x commit", []),
         ("busybox rm x", ["rm x"]),
+        ("npx -y eslint .", ["eslint ."]),
+        ("npm exec -- rm x", ["rm x"]),
+        ("pnpm exec rm x", ["rm x"]),
+        ("npm install x", []),
+        ("npm --prefix src test", []),
+        ("npm --prefix src exec rm", None),
+        ("npx -c 'rm x'", None),
+        ("npm exec -c 'rm x'", None),
         ("parallel rm", None),
         ("sh", None),
         ("sh -s", None),
@@ -202,6 +232,10 @@ def test_a_sed_script_is_plain_or_it_is_not(script: str, plain: bool) -> None:
         ("git -c core.pager=x log", None),
         ("git unknown", None),
         ("git fetch --upload-pa=x", None),
+        ("git cherry-pick --strategy=/../x HEAD", None),
+        ("git rebase -s /../x main", None),
+        ("git diff --stat", []),
+        ("git merge --stat x", []),
         ("git push $x", None),
         ("tar xIf x y", None),
         ("tar cf x *", None),
@@ -226,6 +260,15 @@ def test_what_is_started_inherits_variables_and_folders() -> None:
     found = started_by(outer)
     assert found is not None
     assert [(each.assignments, each.folders) for each in found] == [(("A", "B"), outer.folders)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [("env -u A ls", ("A",)), ("env --unset=A B=1 ls", ("B", "A")), ("env -i ls", ("PATH",))]
+)
+def test_a_variable_that_is_taken_away_counts_as_set(text: str, names: tuple[str, ...]) -> None:
+    found = started_by(command(text))
+    assert found is not None
+    assert [each.assignments for each in found] == [names]
 
 
 @pytest.mark.parametrize(
@@ -260,6 +303,8 @@ def test_what_looks_below_its_folders(text: str, below: bool) -> None:
         ("pytest -q", True, 1),
         ("git add a", True, 2),
         ("git commit -m x", True, 2),
+        ("git checkout x", True, 0),
+        ("pytest -p x", True, 0),
         ("git push", True, 0),
         ("git push origin main", True, 3),
         ("git push --force origin", True, 0),

@@ -11,7 +11,6 @@ The file is never cut, renamed or removed here. Whoever moves it away gets a new
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import time
@@ -232,6 +231,8 @@ def _last_line(descriptor: int) -> bytes:
 
 def _lock(descriptor: int) -> None:
     """Waits until no other process writes. The lock goes with the descriptor, whatever happens."""
+    import fcntl
+
     until = time.monotonic() + _LOCK_SECONDS
     while True:
         try:

@@ -40,7 +40,8 @@ class Approvals:
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:
         """What waits, the oldest first."""
-        return tuple(request for request, _ in self._waiting.values())
+        # Copied in one step: another thread may look while the loop takes one out.
+        return tuple(request for request, _ in list(self._waiting.values()))
 
     def answer(self, id: str, answer: Answer | bool) -> None:
         """Answers one request, once; a `ConfigError` says that nothing of this id waits."""

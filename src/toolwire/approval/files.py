@@ -132,10 +132,12 @@ def _mode(given: Mode | None, user: Layer, project: Layer) -> tuple[Mode, str]:
 
 def built_in_rules(paths: PolicyPaths) -> tuple[Rule, ...]:
     """What holds whatever files say: no tool changes what decides about tools, nor what is written down about them."""
+    # The files may be links to where a person keeps all such files.
+    kept = map(os.path.realpath, (paths.user, paths.always))
     return (
         Rule(
             decision=Decision.DENY,
-            path=(PROJECT_FOLDER, *(literal(str(folder)) for folder in paths.protected)),
+            path=(PROJECT_FOLDER, *(literal(str(path)) for path in (*paths.protected, *kept))),
             changes=True,
             reason="it would change the files that decide what may run",
             source="built in",

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +19,8 @@ from ..errors import TicketRefused
 from ..stream.invocation import ToolInvocation
 from ..tools.definition import ToolDefinition
 from .audit import Audit, AuditRecord
-from .memory import Memory, offers_for
+from .memory import Memory, offers_for, refusals_for
+from .misreading import warnings
 from .places import Workspace
 from .policy import Policy, Verdict
 from .request import Answer, ApprovalRequest, Ask, Scope
@@ -163,17 +165,22 @@ class Gate:
         try:
             answer = await self._answer(self._ask, request)
         except asyncio.CancelledError:
-            why = "the question was taken back"
-            self._write("denied", invocation, tool, digest, why=why, source=verdict.source, who="stopped")
+            with suppress(Exception):
+                self._write("denied", invocation, tool, digest, why="the question was taken back")
             raise
         if on_answered is not None:
             on_answered(request, answer)
+        return self._take(answer, request, tool)
+
+    def _take(self, answer: Answer, request: ApprovalRequest, tool: ToolDefinition) -> Ticket | Denial:
+        """What becomes of the call with this answer."""
+        invocation, digest = request.invocation, request.digest
         if not answer.allowed:
             reason = answer.reason or "the person said no"
-            self._write("denied", invocation, tool, digest, why=reason, source=verdict.source, who=answer.who)
+            why = reason if answer.scope == Scope.ONCE else f"{reason} ({answer.scope})"
+            self._write("denied", invocation, tool, digest, why=why, source=request.source, who=answer.who)
             self._keep(answer, request)
             return Denial(reason if answer.who != "person" or not answer.reason else f"the person said no: {reason}")
-        edited = answer.arguments is not None
         if answer.arguments is not None:
             invocation = msgspec.structs.replace(
                 invocation,
@@ -192,8 +199,8 @@ class Gate:
         now = self.judge(invocation, tool)
         if now.decision is Decision.DENY:
             return self._deny(invocation, tool, answer, f"it is denied: {now.why}")
-        self._write("approved", invocation, tool, digest, why=answer.scope, source=verdict.source, who=answer.who)
-        return self._ticket(invocation, tool, digest, edited=edited)
+        self._write("approved", invocation, tool, digest, why=answer.scope, source=request.source, who=answer.who)
+        return self._ticket(invocation, tool, digest, edited=answer.arguments is not None)
 
     def judge(self, invocation: ToolInvocation, tool: ToolDefinition) -> Verdict:
         """What policy says of the call. A repaired one is asked about at least: it is a reader's guess."""
@@ -244,8 +251,10 @@ class Gate:
             source=verdict.source,
             shown=shown.text,
             fully_shown=shown.complete,
+            warnings=tuple(warnings(invocation.arguments)),
             parts=tuple(str(each.part) for each in verdicts if each.part is not None),
             offers=offers,
+            refusals=refusals_for(tool, invocation.arguments, verdicts, self.workspace, offers),
             cwd=self.workspace.cwd,
             digest=digest,
         )
@@ -279,10 +288,10 @@ class Gate:
         scope = Scope(answer.scope)
         if scope is Scope.ONCE:
             return
-        rule = request.offers[answer.offer].rule
-        rule = msgspec.structs.replace(
-            rule, decision=Decision.ALLOW if answer.allowed else Decision.DENY, source=f"{scope} decision"
-        )
+        if answer.offer < 0:
+            raise IndexError("there is no such offer")
+        chosen = (request.offers if answer.allowed else request.refusals)[answer.offer]
+        rule = msgspec.structs.replace(chosen.rule, source=f"{scope} decision")
         if scope is Scope.ALWAYS:
             if self._memory is None:
                 raise ValueError("there is nowhere to keep decisions")

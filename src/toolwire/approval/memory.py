@@ -52,7 +52,7 @@ def offers_of(
     """The same for a call that nobody made yet."""
     asked = [verdict for verdict in verdicts if verdict.decision is not Decision.ALLOW]
     parts = [verdict.part for verdict in asked if verdict.part is not None]
-    if tool.risk is Risk.DANGEROUS or not parts:
+    if not parts or Risk.DANGEROUS in (tool.risk, *(part.risk for part in parts)):
         return ()
     if any(verdict.decision is Decision.DENY or verdict.fixed for verdict in asked):
         return ()
@@ -62,6 +62,28 @@ def offers_of(
         if offer.words.isprintable()
         and all(offer.rule.fit(tool, arguments, part, workspace) is Fit.YES for part in parts)
     )
+
+
+def refusals_for(
+    tool: ToolDefinition,
+    arguments: dict[str, Any],
+    verdicts: Sequence[Verdict],
+    workspace: Workspace,
+    offers: Sequence[Offer],
+) -> tuple[Offer, ...]:
+    """What the person may deny for longer than once: what could be allowed, or else exactly this call.
+
+    An offer about several commands or paths allows them together, and would deny each of them alone: it is no refusal.
+    """
+    single = (offer for offer in offers if len(offer.rule.command) < 2 and len(offer.rule.path) < 2)
+    denying = [
+        Offer(msgspec.structs.replace(offer.rule, decision=Decision.DENY, plain=False), offer.words) for offer in single
+    ]
+    parts = [verdict.part for verdict in verdicts if verdict.part is not None]
+    found = [
+        offer for offer in denying if any(offer.rule.fit(tool, arguments, part, workspace) is Fit.YES for part in parts)
+    ]
+    return tuple(found or _exact_offer(Rule(decision=Decision.DENY, tool=(tool.name,)), arguments))
 
 
 def _candidates(
@@ -106,7 +128,7 @@ def _command_offers(rule: Rule, arguments: dict[str, Any], parts: list[Part]) ->
         prefixes = dict.fromkeys(
             literal_words([word.text for word in command.words[: kept_prefix(command)]]) + " *" for command in commands
         )
-        widened = msgspec.structs.replace(rule, command=tuple(prefixes), where=Where.INSIDE)
+        widened = msgspec.structs.replace(rule, command=tuple(prefixes), where=Where.INSIDE, plain=True)
         yield Offer(widened, f"{_joined(prefixes)} with paths inside the workspace")
 
 
@@ -173,7 +195,7 @@ def _check_kept(rule: Rule) -> None:
         is_prefix = wanted[-1] == "*"
         words = wanted[:-1] if is_prefix else wanted
         command = Command(tuple(Word(plain(word)) for word in words) + ((Word("x"),) if is_prefix else ()))
-        may = 0 < kept_prefix(command) <= len(words) if is_prefix else can_be_kept(command)
+        may = rule.plain and 0 < kept_prefix(command) <= len(words) if is_prefix else can_be_kept(command)
         if not may or not all(is_literal(word) for word in words):
             raise ConfigError(f"{pattern!r} cannot be allowed for always", hint="It runs whatever it is told to run.")
 

@@ -15,7 +15,8 @@ import msgspec
 
 from ..tools.definition import Risk, ToolDefinition
 from .commands.command_line import Command, Word, WordKind
-from .commands.expansion import names_matching
+from .commands.expansion import links_below, names_matching
+from .commands.git import takes_for_repository
 from .commands.programs import is_breaker, program
 from .commands.readers import files_read, looks_below
 from .commands.shell import read_command_line
@@ -126,10 +127,12 @@ def _parts_of_command(command: Command, workspace: Workspace) -> Iterator[Part]:
     places += [place for place in map(workspace.place, starts) if place.written != workspace.cwd or not place.inside]
     unsure = "" if command.name else "which program it runs is not known before it runs"
     for word in words if files is not None else ():
-        through = _led_outside(word, starts, workspace)
+        through = _led_outside(word, starts, workspace, follows=command.name == "diff")
         places += through or ()
         if through is None:
             unsure = f"what {word.text} stands for cannot be looked through"
+    if program(command)[:1] == (Word("git"),) and any(map(takes_for_repository, starts)):
+        unsure = "git would take a folder of plain files for a repository"
     roots = _roots(command, files, places, starts, workspace)
     risk = Risk.READ if files is not None else Risk.DANGEROUS if _can_break(command, places) else Risk.EXECUTE
     yield Part(risk, command, tuple(places), tuple(roots), unsure)
@@ -155,13 +158,21 @@ def _can_break(command: Command, places: Sequence[Place]) -> bool:
     return removes or is_breaker(command)
 
 
-def _led_outside(word: Word, starts: Sequence[str], workspace: Workspace) -> list[Place] | None:
-    """What a pattern may match that leads out of the workspace, through a link; None if it matches too much."""
+def _led_outside(word: Word, starts: Sequence[str], workspace: Workspace, *, follows: bool) -> list[Place] | None:
+    """What a pattern may match that leads out of the workspace, through a link; None if it matches too much.
+
+    With `follows`, also what the links below a folder lead to.
+    """
     found: list[Place] = []
-    for start in starts if word.kind is WordKind.PATTERN else ():
-        names = names_matching(word.text, start)
+    for start in starts:
+        names = names_matching(word.text, start) if word.kind is WordKind.PATTERN else []
         if names is None:
             return None
+        for folder in (*names, _place(word, start, workspace).written) if follows else ():
+            links = links_below(folder)
+            if links is None:
+                return None
+            names += links
         found += [place for place in map(workspace.place, names) if not place.inside]
     return found
 
@@ -179,20 +190,26 @@ def _folders(command: Command, workspace: Workspace) -> list[str] | None:
 def _path_words(command: Command) -> Iterator[Word]:
     """Words that may name a file: each but the program's name, and what stands behind a mark or a short option."""
     for word in command.words[1:]:
-        if "\0" in word.text:
-            continue
         yield word
         for mark in "=:@":
             _, found, value = word.text.partition(mark)
             if found and value:
                 yield Word(value, word.kind, value.startswith("~"))
+        pieces = word.text.translate(_MARKS).split("\0")
+        if len(pieces) > 1:
+            yield from (Word(piece, word.kind, piece.startswith("~")) for piece in pieces if piece)
         if word.text.startswith("-") and not word.text.startswith("--"):
             yield from (Word(word.text[start:], word.kind) for start in _value_starts(word.text))
 
 
+_MARKS = str.maketrans(dict.fromkeys("=:@,;", "\0"))
+"""What parts the members of a word: `type=bind,src=x,dst=y`."""
+
+
 def _value_starts(text: str) -> set[int]:
-    """Where a value may begin in a word of short options: `-fx`, and for paths also `-xzf/x` and `-xzf../x`."""
-    return {start for start in (2, text.find("/"), text.find("..")) if 2 <= start < len(text)}
+    """Where a value may begin in a word of short options: `-fx`, `-sTx`, and for paths also behind more of them."""
+    starts = (*range(2, 6), text.find("/"), text.find(".."))
+    return {start for start in starts if 2 <= start < len(text)}
 
 
 def _place(word: Word, start: str, workspace: Workspace) -> Place:

@@ -15,6 +15,8 @@ from .commands.command_line import Word, WordKind
 
 _SPECIAL = frozenset("*?\\")
 _QUOTES = frozenset("'\"")
+_OPERATORS = frozenset("|;&<>`")
+"""What joins, redirects and substitutes commands in a shell: no single command holds it unquoted."""
 
 
 class _Run(NamedTuple):
@@ -162,6 +164,11 @@ def pattern_words(pattern: str) -> tuple[str, ...]:
             if word is not None:
                 words.append(word)
             word = None
+        elif not means_itself and char in _OPERATORS:
+            raise ConfigError(
+                f"{pattern!r} is more than one command",
+                hint="A rule sees each command of a line by itself: write a pattern for each, or quote the character.",
+            )
         else:
             word = (word or "") + (literal(char) if means_itself else char)
     if quote:
@@ -178,7 +185,10 @@ def literal_words(words: Sequence[str]) -> str:
     return " ".join(_literal_word(word) for word in words)
 
 
+_MARKED = _SPECIAL | _QUOTES | _OPERATORS
+
+
 def _literal_word(word: str) -> str:
     if not word:
         return "''"
-    return "".join(f"\\{char}" if char in _SPECIAL or char in _QUOTES or char.isspace() else char for char in word)
+    return "".join(f"\\{char}" if char in _MARKED or char.isspace() else char for char in word)

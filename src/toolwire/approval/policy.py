@@ -86,7 +86,8 @@ class Policy:
     def judge(self, tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> Verdict:
         """The verdict on a call. May raise whatever is wrong with it: the gate makes a denial of that."""
         verdicts = self.judge_parts(tool, arguments, workspace)
-        return max(verdicts, key=lambda verdict: verdict.decision)
+        # Of several that ask, what no answer can change says most.
+        return max(verdicts, key=lambda verdict: (verdict.decision, verdict.fixed))
 
     def judge_parts(self, tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> list[Verdict]:
         """The verdict on each part of a call."""

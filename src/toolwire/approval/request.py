@@ -41,13 +41,17 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
     source: str
     """The rule that asked, by where it stands, or `mode`."""
     shown: str
-    """The exact arguments, readable; `shown.read_arguments` gives them back."""
+    """The exact arguments, readable; where it is all of them, `shown.read_arguments` gives them back."""
     fully_shown: bool
-    """Whether `shown` is all of them. If not, the answer holds for this call alone."""
+    """Whether `shown` is all of them. If not, a yes holds for this call alone."""
+    warnings: tuple[str, ...]
+    """What a person may misread in them, a sentence each: hidden characters, letters that look like others."""
     parts: tuple[str, ...]
     """What the call does: its commands and paths, one line each."""
     offers: tuple[Offer, ...]
     """What can be allowed for longer than once; empty where nothing can."""
+    refusals: tuple[Offer, ...]
+    """What can be denied for longer than once: the same, or this very call where nothing can be allowed."""
     cwd: str
     digest: str
 
@@ -58,7 +62,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     allowed: bool
     scope: Scope = Scope.ONCE
     offer: int = 0
-    """Which of the request's offers, where the scope is longer than once."""
+    """Which of the request's offers, or of its refusals for a no, where the scope is longer than once."""
     arguments: dict[str, Any] | None = None
     """The arguments to run with instead."""
     reason: str = ""

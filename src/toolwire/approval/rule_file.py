@@ -28,6 +28,8 @@ MAX_FILE = 256 * KIB
 MAX_RULES = 1000
 MAX_TEXT = 1000
 """Characters of one pattern or reason."""
+MAX_DOTS = 500
+"""Dots in one line: the time that a key takes to read grows with the square of them."""
 RISKS = (*Risk, "unknown")
 
 
@@ -81,6 +83,8 @@ def _read(path: Path) -> bytes:
 
 def parse_rules(data: bytes, name: str) -> RuleFile:
     """The rules in the text of a file."""
+    if any(line.count(b".") > MAX_DOTS for line in data.splitlines()):
+        raise ConfigError(f"{name} has a line of more than {MAX_DOTS} dots", hint=_NOTHING_RUNS, file=name)
     try:
         text = data.decode("utf-8-sig")
         found = tomllib.loads(text)
@@ -135,6 +139,8 @@ def _filed(file: RuleFile, number: int, table: dict[str, Any]) -> FiledRule:
         )
     except _Wrong as wrong:
         raise file.error(number, wrong.words, wrong.hint or _NOTHING_RUNS) from None
+    except RecursionError:
+        raise file.error(number, "it is nested too deep", _NOTHING_RUNS) from None
     except ConfigError as error:
         raise file.error(number, error.message, error.hint) from None
 
@@ -151,6 +157,7 @@ def _rule(table: dict[str, Any], source: str) -> Rule:
         command=_texts(table, "command", pattern_words),
         path=_texts(table, "path", _check_path),
         where=_where(table.get("where")),
+        plain=_yes_or_no(table, "plain"),
         changes=_yes_or_no(table, "changes"),
         arguments=_arguments(table.get("arguments", {})),
         exact_arguments=_exact(table.get("exact_arguments")),
@@ -159,6 +166,8 @@ def _rule(table: dict[str, Any], source: str) -> Rule:
     )
     if decision is Decision.ALLOW:
         _check_allow(rule)
+    elif rule.plain:
+        raise _Wrong("`plain` is for rules that allow", "Leave it out: what is denied is denied with any options.")
     return rule
 
 
@@ -302,6 +311,8 @@ def rule_text(rule: Rule, workspace: str) -> str:
             lines.append(f"{name} = [{', '.join(_toml(value) for value in values)}]")
     if rule.where is not None:
         lines.append(f"where = {_toml(rule.where)}")
+    if rule.plain:
+        lines.append("plain = true")
     if rule.exact_arguments:
         lines.append(f"exact_arguments = {_toml(rule.exact_arguments)}")
     return "\n".join(lines) + "\n"
@@ -328,6 +339,7 @@ _KEYS = (
     "command",
     "path",
     "where",
+    "plain",
     "changes",
     "arguments",
     "exact_arguments",

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from ..tools.definition import Risk, ToolDefinition
-from .commands.programs import plain_words, program, sets_harmless
+from .commands.command_line import Word
+from .commands.programs import kept_prefix, plain_words, program, sets_harmless
 from .parts import Part
 from .path_patterns import may_hold, path_fits
 from .patterns import command_matches, glob_matches
@@ -60,6 +61,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     path: tuple[str, ...] = ()
     """Patterns of paths: from the workspace's root, from `/` or from `~/`. Without a slash: a name in any folder."""
     where: Where | None = None
+    plain: bool = False
+    """Only commands that do the same kind of thing whatever their words are: see `prefixes`. For rules that allow."""
     changes: bool = False
     """Only what does more than read, by the paths that it names. Not for rules that allow."""
     arguments: dict[str, tuple[Any, ...]] = {}
@@ -115,7 +118,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         forms = [part.command.words]
         if self.decision is not Decision.ALLOW:
             forms += [program(part.command), plain_words(part.command)]
-        elif not sets_harmless(part.command):
+            # Some disks find a program by its name in other letters, too.
+            forms += [(Word(first.text.lower(), first.kind), *rest) for first, *rest in filter(None, forms)]
+        elif not sets_harmless(part.command) or (self.plain and not kept_prefix(part.command)):
             return Fit.NO
         return max(_fit(command_matches(pattern, words)) for pattern in self.command for words in forms)
 

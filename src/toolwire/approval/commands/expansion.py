@@ -1,4 +1,6 @@
-"""What an unquoted pattern of a command line may match in the file system, as a shell would expand it or more."""
+"""What a word of a command line stands for in the file system: what a pattern may match, as a shell would expand it or
+more, and the links below a folder.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,21 @@ import os
 from ..patterns import glob_matches
 
 MAX_NAMES = 2000
-"""Names looked at for one pattern: a folder with more is not looked through."""
+"""Names looked at for one pattern or folder: what holds more is not looked through."""
 _SIGNS = frozenset("*?[")
+
+
+def links_below(folder: str) -> list[str] | None:
+    """Absolute paths of the links below a folder; None if it holds too much."""
+    found: list[str] = []
+    looked = 0
+    for above, folders, files in os.walk(folder):
+        looked += len(folders) + len(files)
+        if looked > MAX_NAMES:
+            return None
+        paths = (os.path.join(above, name) for name in (*folders, *files))
+        found += filter(os.path.islink, paths)
+    return found
 
 
 def names_matching(pattern: str, start: str) -> list[str] | None:

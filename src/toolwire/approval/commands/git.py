@@ -7,6 +7,7 @@ like another.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import msgspec
@@ -36,9 +37,9 @@ _COMMANDS = names(
 )
 """Git's own commands. Any other may be an alias, and that may be any program."""
 
-_STARTING = ("upload-pack", "receive-pack", "exec", "extcmd", "open-files-in-pager", "template", "config")
+_STARTING = ("upload-pack", "receive-pack", "exec", "extcmd", "open-files-in-pager", "template", "config", "strategy")
 """Long options that name a program or a folder of hooks; any beginning of such a name is one too."""
-_STARTING_SHORT = {"grep": "O", "clone": "uc", "rebase": "x", "difftool": "x", "mergetool": "x", "ls-remote": "u"}
+_STARTING_SHORT = {"grep": "O", "clone": "uc", "rebase": "xs", "difftool": "x", "mergetool": "x", "ls-remote": "u"}
 """Short options that do."""
 _STARTING_COMMANDS = names("archive clone fetch grep ls-remote pull push rebase submodule")
 """Commands that have such options: a word that is known only when it runs may be one."""
@@ -197,6 +198,22 @@ def _form_of(words: Sequence[Word]) -> tuple[_Form, Sequence[Word]] | None:
         return FORMS[f"{name} {rest[0].text}"], rest[1:]
     form = FORMS.get(name)
     return None if form is None else (form, rest)
+
+
+def takes_for_repository(folder: str) -> bool:
+    """Whether git, run in a folder, would take it or one above it for a bare repository.
+
+    Such a one is of plain files, which come with any download and may be written by an edit, and its configuration
+    names programs that git runs.
+    """
+    while not os.path.isfile(os.path.join(folder, ".git")) and not os.path.exists(os.path.join(folder, ".git", "HEAD")):
+        if os.path.lexists(os.path.join(folder, "HEAD")):
+            return True
+        above = os.path.dirname(folder)
+        if above == folder:
+            return False
+        folder = above
+    return False
 
 
 def subcommand(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:

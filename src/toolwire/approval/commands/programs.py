@@ -9,6 +9,7 @@ import msgspec
 from .command_line import Command, Word
 from .git import GLOBAL_VALUES
 from .options import names
+from .prefixes import carried_prefix
 from .starters import OPAQUE, RUNNERS, SHELLS, started_by
 
 _INTERPRETERS = names(
@@ -56,15 +57,6 @@ _ONLY = {
     "systemctl": names("status is-active is-enabled list-units"),
 }
 """Programs that do those things unless it is with one of these subcommands."""
-
-_PREFIXES = {
-    1: "pytest mypy black isort flake8 pylint pyright eslint prettier tsc mkdir touch",
-    2: "git:add,commit,checkout,switch,restore,stash,merge,mv,tag,branch,cherry-pick,revert,rebase "
-    "cargo:build,check,clippy,fmt,test,doc,bench,tree go:build,test,vet,fmt,list,doc ruff:check,format "
-    "docker:ps,images,logs,inspect podman:ps,images,logs,inspect npm:ls,list,outdated,view "
-    "pip:list,show,freeze,check uv:sync,lock,tree kubectl:describe,logs",
-}
-"""Commands whose words behind these may differ: by how many words, names alone or with their subcommands."""
 
 _GLOBAL_VALUES: dict[str, frozenset[str]] = {
     "git": GLOBAL_VALUES,
@@ -157,24 +149,8 @@ def can_be_kept(command: Command) -> bool:
 
 
 def kept_prefix(command: Command) -> int:
-    """How many leading words may be kept with anything behind them; 0 where only the exact words may.
-
-    Only what does the same kind of thing whatever follows, inside the workspace. A push belongs to its remote.
-    """
-    if not can_be_kept(command) or "/" in command.name:
-        return 0
-    texts = [word.text for word in command.words]
-    if texts[0] in _PREFIXES[1].split():
-        return 1
-    if texts[:2] == ["git", "push"]:
-        return (
-            3 if len(texts) > 2 and texts[2].replace("-", "").replace("_", "").isalnum() and texts[2][0] != "-" else 0
-        )
-    for entry in _PREFIXES[2].split():
-        name, _, subcommands = entry.partition(":")
-        if name == texts[0] and len(texts) > 1 and texts[1] in subcommands.split(","):
-            return 2
-    return 0
+    """How many leading words may be kept with what is like the rest of it; 0 where only the exact words may."""
+    return carried_prefix(command.words) if can_be_kept(command) and "/" not in command.name else 0
 
 
 def _bare(name: str) -> str:

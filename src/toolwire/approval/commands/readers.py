@@ -29,6 +29,8 @@ class Reader(msgspec.Struct, frozen=True):
     """None of its options does harm, also none that is not in the table: a file may be named like an option."""
     instead: frozenset[str] = frozenset()
     """Options that stand for the first text."""
+    argument_files: bool = False
+    """It takes `@x` for the options that stand in the file x."""
     below: frozenset[str] | None = None
     """Options with which it reads what lies below its folders; None where it always does."""
 
@@ -44,10 +46,11 @@ def _reader(
     most: int = _ALL,
     any_option: bool = False,
     instead: str = "",
+    argument_files: bool = False,
     below: str | None = "",
 ) -> Reader:
     deep = None if below is None else frozenset(below.split())
-    return Reader(known_options(table), texts, most, any_option, frozenset(instead.split()), deep)
+    return Reader(known_options(table), texts, most, any_option, frozenset(instead.split()), argument_files, deep)
 
 
 _SUMS = "-b -t -z --binary --text --tag --zero"
@@ -131,8 +134,8 @@ READERS: dict[str, Reader] = {
     ),
     "tr": _reader("-cCdst --complement --delete --squeeze-repeats --truncate-set1", _ALL),
     "diff": _reader(
-        "-qsuarwbBEZitTydNpe -U: -C: -W: -x: -I: -# --brief --report-identical-files --unified? --context? --color? "
-        "--recursive --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --text --new-file "
+        "-qsuarwbBEZitTydpe -U: -C: -W: -x: -I: -# --brief --report-identical-files --unified? --context? --color? "
+        "--recursive --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --text "
         "--side-by-side --width: --suppress-common-lines --exclude: --strip-trailing-cr --minimal --no-dereference "
         "--ignore-trailing-space --normal --show-c-function",
         below="r recursive",
@@ -145,7 +148,9 @@ READERS: dict[str, Reader] = {
     "fold": _reader("-bs -w: --bytes --spaces --width:"),
     "expand": _reader("-i -t: --initial --tabs:"),
     "unexpand": _reader("-a -t: --all --first-only --tabs:"),
-    "strings": _reader("-afow -n: -t: -e: -# --all --bytes: --radix: --encoding: --print-file-name"),
+    "strings": _reader(
+        "-afow -n: -t: -e: -# --all --bytes: --radix: --encoding: --print-file-name", argument_files=True
+    ),
     "od": _reader(
         "-abcdfilosxv -A: -j: -N: -S: -t: -w? --address-radix: --skip-bytes: --read-bytes: --format: "
         "--output-duplicates"
@@ -206,7 +211,7 @@ _VERSIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         names(
             "bash gcc g++ cc clang clang++ make cmake ninja docker podman kubectl jq curl wget rg fd tree tar ssh "
-            "uv poetry ruff mypy black pytest gh helm terraform sqlite3 psql openssl"
+            "uv ruff mypy black gh helm terraform sqlite3 psql openssl"
         ),
         ("--version",),
     ),
@@ -265,6 +270,8 @@ def _files_of(reader: Reader, words: Sequence[Word]) -> tuple[Word, ...] | None:
     # Where one operand more would be written to, an option behind the first is one more on some systems.
     read = read_options(words, reader.options, first_ends=reader.most < _ALL)
     if read is None or (read.loose and not reader.any_option) or len(read.operands) > reader.most:
+        return None
+    if reader.argument_files and any(word.text.startswith("@") for word in words):
         return None
     texts = 0 if not reader.instead.isdisjoint(read.used) else reader.texts
     fixed = read.operands if reader.most < _ALL else read.operands[:texts]

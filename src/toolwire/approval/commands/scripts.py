@@ -96,10 +96,33 @@ def _pattern_end(script: str, place: int, delimiter: str, *, brackets: bool = Tr
         place += 2 if script[place] == "\\" else 1
     if place >= len(script):
         return None
-    inside = script[start:place]
-    if brackets and (inside.rfind("[") > inside.rfind("]") or "[]" in inside or "[^]" in inside):
+    if brackets and not _brackets_close(script[start:place]):
         return None
     return place + 1
+
+
+def _brackets_close(pattern: str) -> bool:
+    """Whether every bracket of a pattern is closed in it: in an open one, only some programs see a delimiter."""
+    place = 0
+    while place < len(pattern):
+        char = pattern[place]
+        place += 2 if char == "\\" else 1
+        if char != "[":
+            continue
+        place += pattern.startswith("^", place)
+        if pattern.startswith("]", place):
+            return False
+        while place < len(pattern) and pattern[place] != "]":
+            if pattern.startswith(("[:", "[.", "[="), place):
+                close = pattern.find(f"{pattern[place + 1]}]", place + 2)
+                if close < 0:
+                    return False
+                place = close + 1
+            place += 1
+        if place >= len(pattern):
+            return False
+        place += 1
+    return True
 
 
 def is_plain_jq(script: str) -> bool:

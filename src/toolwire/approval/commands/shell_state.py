@@ -121,6 +121,8 @@ _COMPUTED = frozenset(
     ]
 )
 """Variables whose values are evaluated, or that change how the shell reads."""
+_SIZES = DIGITS + "#- +'.*$hlLjzt"
+"""What may stand between `%` and the letter of a format."""
 _SPECIAL = frozenset([":", "break", "continue", "exec", "exit", "export", "return", "set", "shift", "times", "unset"])
 """Commands of the shell for which, in some modes, a variable set before them stays set."""
 
@@ -157,7 +159,7 @@ class ShellState:
             self._set(_read(words[1:]))
         elif name in ("[", "test"):
             _refuse_named_tests(words)
-        elif name == "printf" and len(words) > 1 and _may_be_option(words[1], "-v"):
+        elif name == "printf" and _may_set(words[1:]):
             raise NotUnderstood("'printf' may set a variable")
         elif name in ("wait", "jobs") and any(piece.raw != "$!" and not _is_plain(piece) for piece in words[1:]):
             raise NotUnderstood(f"{name!r} may do more than tell of processes")
@@ -258,6 +260,16 @@ def _refuse_named_tests(words: Sequence[Piece]) -> None:
         if unknown and (not word.is_literal or "[" in word.text):
             raise NotUnderstood("a test may be of a variable by its name")
         unknown = word.kind is WordKind.DYNAMIC
+
+
+def _may_set(words: Sequence[Piece]) -> bool:
+    """Whether `printf` may set a variable: with `-v`, or with `%n`, which writes a number into the one it is given."""
+    if not words or (len(words) == 1 and words[0].word.is_literal):
+        return False
+    if _may_be_option(words[0], "-v") or words[0].splits:
+        return True
+    after_sign = words[0].word.text.replace("%%", "").split("%")[1:]
+    return not words[0].word.is_literal or any(text.lstrip(_SIZES)[:1] in ("n", "") for text in after_sign)
 
 
 def _may_be_option(piece: Piece, option: str) -> bool:

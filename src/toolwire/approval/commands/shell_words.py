@@ -149,6 +149,8 @@ class WordReader:
         if at == start:
             raise NotUnderstood(f"{source[at]!r} stands where a word should")
         raw = source[start:at]
+        if at == end and source[at : at + 1] in ("<", ">") and (raw[0] == "{" or raw.isdecimal()):
+            raise NotUnderstood("a word may be the descriptor of the redirection behind it")
         pattern = pattern or (brackets >= 0 and "]" in source[brackets:at])
         pattern = pattern or (braces >= 0 and ("," in source[braces:at] or ".." in source[braces:at]))
         if dynamic or pattern:

@@ -19,6 +19,8 @@ Started = Sequence[Command] | None
 
 _MORE = Word("…", WordKind.DYNAMIC)
 """Words that a program adds by itself."""
+_COUNTS = names("n L max-args max-lines")
+"""Options of xargs that do not go together with `-I`."""
 
 
 class Wrapper(msgspec.Struct, frozen=True):
@@ -67,6 +69,8 @@ _WRAPPERS: dict[str, Wrapper] = {
     "exec": _wrapper("-cl -a:", transparent=False),
     "busybox": _wrapper("", transparent=False),
     "toybox": _wrapper("", transparent=False),
+    "ccache": _wrapper("", transparent=False),
+    "distcc": _wrapper("", transparent=False),
     "xargs": _wrapper(
         "-0rtxo -n: -P: -L: -d: -s: -E: -I: -a@ --null --no-run-if-empty --verbose --exit --max-args: --max-procs: "
         "--max-lines: --delimiter: --max-chars: --arg-file@",
@@ -90,6 +94,10 @@ RUNNERS = {
 SHELLS = names("sh bash dash ash ksh mksh zsh fish csh tcsh rbash elvish nu xonsh pwsh powershell cmd")
 _POSIX_SHELLS = names("sh bash dash ash ksh")
 _FOREIGN_SHELLS = names("cmd pwsh powershell")
+_PLAIN_SETTINGS = names("errexit nounset pipefail xtrace")
+"""Settings for a shell's `-o` that change nothing in how it reads."""
+_BASH_SIGNS = ("&>", "[[ ", "[[\t")
+"""Signs of bash that are commands, or the end of one, to a smaller shell."""
 _SHELL_OPTIONS = known_options("-ceilmnuvxfhsr -o: --login --norc --noprofile --posix --noediting --verbose")
 
 OPAQUE = names(
@@ -99,9 +107,16 @@ OPAQUE = names(
     "proxychains4 winpty osascript wsl distrobox toolbox mosh rsh rlogin telnet nc ncat netcat socat script watchexec "
     "nodemon fakeroot faketime eatmydata cgexec pkexec run0 dosu gosu su-exec tini dumb-init capsh prlimit coproc "
     "ld.so ld-linux-x86-64.so.2 nix-shell direnv conda mamba micromamba xvfb-run dbus-launch fakechroot script "
-    "scriptreplay logrotate run-parts ssh-agent gpg-agent mapfile readarray vared zmodload autoload"
+    "scriptreplay logrotate run-parts ssh-agent gpg-agent mapfile readarray vared zmodload autoload coreutils setarch "
+    "linux32 linux64 sg newgrp runcon choom ifne chronic pee hyperfine concurrently cross-env env-cmd dotenv apptainer "
+    "singularity lxc lxc-attach lxc-execute machinectl vagrant multipass limactl adb guix flatpak snap aws-vault "
+    "chamber doppler genv gnice gnohup gstdbuf gxargs gfind gchroot gtime yash posh osh ysh hush sash lksh "
+    "catchsegv trickle cpulimit tsp nq softlimit s6-setuidgid with-contenv"
 )
 """Programs that run what they are given in ways that are not read here."""
+
+_LOADERS = ("ld-linux", "ld-musl", "ld64")
+"""How the names of programs begin that load another, whatever the machine is."""
 
 _EXEC_OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tar": (
@@ -158,6 +173,10 @@ _DOCKER_RUN = known_options(
     "--restart: --label: --env-file: --add-host: --gpus: --shm-size: --read-only --tmpfs: --ulimit: --cap-drop: "
     "--cap-add: --security-opt: --pid: --ipc: --no-TTY -T"
 )
+_PACKAGE_RUNNING = names("exec x dlx")
+_PACKAGE_RUN = known_options(
+    "-yqr -p: -w: --yes --no --no-install --silent --quiet --recursive --package: --workspace:"
+)
 _SSH = known_options("-46AaCfGgKkMNnqTtVvXxYy -b: -c: -D: -i@ -L: -l: -m: -p: -R: -W:")
 _WATCH = known_options(
     "-bcdegtpw -n: --interval: --differences? --no-title --color --beep --errexit --precise --chgexit"
@@ -169,7 +188,7 @@ def started_by(command: Command) -> Started:
     name = command.name.rsplit("/", 1)[-1]
     if not name:
         return ()
-    found = _found(name, command.words[1:])
+    found = None if name.startswith(_LOADERS) else _found(name, command.words[1:])
     if found is None:
         return None
     return [
@@ -228,7 +247,13 @@ def _wrapped(wrapper: Wrapper, words: Sequence[Word]) -> Started:
         if not rest[0].is_literal:
             return None
         names.append(rest.pop(0).text.partition("=")[0])
+    # Where a variable is taken away, a program may look elsewhere too.
+    names += [text.text for name, text in read.texts if wrapper.sets and name in ("u", "unset")]
+    names += ["PATH"] if wrapper.sets and not {"i", "ignore-environment"}.isdisjoint(read.used) else []
     if wrapper.adds:
+        if "I" in read.used and (read.used.count("I") > 1 or not _COUNTS.isdisjoint(read.used)):
+            # Of these options the last one holds, or the first, as the system has it.
+            return None
         mark = next((text.text for name, text in read.texts if name == "I"), "")
         rest = [_replaced(word, mark) for word in rest] if mark else [*(rest or [Word("echo")]), _MORE]
     if not rest:
@@ -245,7 +270,11 @@ def _shell(name: str, words: Sequence[Word]) -> Started:
         return None
     script = read.operands[0]
     # `+x` and `-` are options to a shell, and `-o` takes the next word, never the rest of its own.
-    if script.text.startswith(("-", "+")) or not all(value in words for _, value in read.texts):
+    if script.text.startswith(("-", "+")) or not all(
+        value in words and value.text in _PLAIN_SETTINGS for _, value in read.texts
+    ):
+        return None
+    if "c" in read.used and name != "bash" and any(sign in script.text for sign in _BASH_SIGNS):
         return None
     if "c" not in read.used:
         return () if script.is_literal or script.home else None
@@ -347,6 +376,20 @@ def _container(words: Sequence[Word]) -> Started:
     return [Command(tuple(read.operands[1:]))] if len(read.operands) > 1 else ()
 
 
+def _package_run(words: Sequence[Word]) -> Started:
+    """The command behind `npx` and its like."""
+    read = read_options(words, _PACKAGE_RUN, first_ends=True)
+    return None if read is None or read.loose or not read.operands else [Command(tuple(read.operands))]
+
+
+def _packages(words: Sequence[Word]) -> Started:
+    """The command behind `npm exec`, `yarn dlx` and their like."""
+    if words and words[0].is_literal and words[0].text in _PACKAGE_RUNNING:
+        return _package_run(words[1:])
+    is_hidden = any(word.text in _PACKAGE_RUNNING or not word.is_literal for word in words[1:])
+    return None if is_hidden and words[0].text.startswith("-") else ()
+
+
 def _git(words: Sequence[Word]) -> Started:
     found = subcommand(words)
     if found is None:
@@ -408,6 +451,8 @@ _SPECIAL: dict[str, Callable[[Sequence[Word]], Started]] = {
     "kubectl": _kubectl,
     "oc": _kubectl,
     "git": _git,
+    **dict.fromkeys(("npx", "bunx", "pnpx"), _package_run),
+    **dict.fromkeys(("npm", "yarn", "pnpm"), _packages),
     "make": _make,
     "gmake": _make,
     **dict.fromkeys(("vim", "vi", "nvim", "view", "ex", "vimdiff", "gvim"), _editor),
