@@ -25,10 +25,12 @@ from toolwire.approval.desk import Approvals
 from toolwire.approval.gate import Gate, Ticket
 from toolwire.approval.policy import Policy
 from toolwire.approval.request import Answer, ApprovalRequest, deny
+from toolwire.execution import reporting
 from toolwire.execution.executor import Executor, ToolResult
 from toolwire.messages import ToolCallPart
 from toolwire.tools.definition import Risk, ToolDefinition
 from toolwire.tools.registry import ToolRegistry
+from toolwire.tools.running import this_call
 
 FULL = Policy("full")
 
@@ -329,3 +331,32 @@ async def test_progress_that_nobody_takes_is_thinned(count: int, monkeypatch: py
     kept = min(count, PROGRESS_WAITING)
     assert [event.text for event in events] == [str(number) for number in range(count - kept, count)]
     assert [event.missed for event in events] == [max(0, count - kept), *[0] * (kept - 1)][:kept]
+
+
+async def test_a_chatty_tool_hides_nothing_that_happens_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes events more slowly than it tells sees what happens to another call before it has ended."""
+    monkeypatch.setattr(reporting, "PAUSE", 0.001)
+    heard = asyncio.Event()
+
+    async def chat(_: dict[str, Any]) -> str:
+        while not heard.is_set():
+            this_call().report("…")
+            await asyncio.sleep(0)
+        return "chatted"
+
+    async def ask(_: ApprovalRequest) -> bool:
+        await asyncio.sleep(0.03)
+        return True
+
+    write = Watched().tool("write", Risk.WRITE)
+    calls = the_calls((a_tool("chat", chat), {}), (write, {"text": "a"}), ask=ask)
+    texts = 0
+    async with asyncio.timeout(SECONDS), aclosing(calls.run()) as events:
+        async for event in events:
+            texts += isinstance(event, ToolProgress)
+            if isinstance(event, ToolFinished) and event.id == "c1":
+                heard.set()
+            # Longer than the executor waits between two reports: there is always another one.
+            await asyncio.sleep(0.005)
+    assert texts
+    assert [part.content for part in told(calls)] == ["chatted", "a"]

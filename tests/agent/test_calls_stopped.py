@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Any
@@ -265,3 +267,28 @@ async def test_a_history_that_was_cut_goes_on_at_every_provider(provider: str, m
     assert broken(target, script.requests[1]) == []
     assert problems(target, script.requests[1]) == []
     assert "cancelled" in msgspec.json.encode(script.requests[1]).decode()
+
+
+async def test_an_interrupt_stops_a_run_in_a_thread_of_its_own() -> None:
+    """As in a notebook, whose loop is busy with `run_sync` when the person presses the key."""
+    stopped = threading.Event()
+
+    @toolwire.tool(risk="read", name="add")
+    async def interrupted(a: int, b: int) -> None:
+        if a == 1:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        try:
+            await asyncio.sleep(SECONDS)
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+
+    options: dict[str, Any] = {"base_url": "http://127.0.0.1:1/v1", "api_key": "none", "transport": Script("anthropic")}
+    agent = Agent("anthropic:claude", [interrupted, save], **options)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            agent.run_sync("go")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert stopped.wait(SECONDS / 2)

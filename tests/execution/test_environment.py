@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 from bench.trust.children import canaries
 
 from toolwire.errors import ConfigError
-from toolwire.execution.environment import child_environment
+from toolwire.execution.environment import CAREFUL_GIT, child_environment
+from toolwire.execution.process import run_process
 
 
 def test_a_thousand_secrets_in_the_environment_reach_no_child() -> None:
@@ -25,7 +28,7 @@ NEEDED = {"PATH": "/bin", "HOME": "/home/a", "USER": "a", "LANG": "C.UTF-8", "LC
 
 
 def test_what_programs_need_comes_through() -> None:
-    assert child_environment(NEEDED) == NEEDED
+    assert child_environment(NEEDED) == NEEDED | CAREFUL_GIT
 
 
 REFUSED = [
@@ -49,11 +52,14 @@ REFUSED = [
 
 @pytest.mark.parametrize(("name", "value"), REFUSED)
 def test_anything_else_stays(name: str, value: str) -> None:
-    assert child_environment({name: value}) == {"PATH": os.defpath}
+    assert child_environment({name: value}) == {"PATH": os.defpath} | CAREFUL_GIT
 
 
 def test_what_is_given_on_purpose_wins() -> None:
-    assert child_environment(NEEDED, {"API_KEY": "k", "LANG": "C"}) == {**NEEDED, "API_KEY": "k", "LANG": "C"}
+    given = {"API_KEY": "k", "LANG": "C"}
+    assert child_environment(NEEDED, given) == NEEDED | CAREFUL_GIT | given
+    own = {"GIT_CONFIG_COUNT": "0"}
+    assert child_environment(NEEDED, own) == NEEDED | own
 
 
 PATHS = [
@@ -92,4 +98,20 @@ def test_what_cannot_be_given_is_an_error_that_says_so(name: str, value: str) ->
 def test_windows_needs_more_names_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.execution.environment.sys.platform", "win32")
     given = {"SystemRoot": r"C:\Windows", "PathExt": ".EXE", "Path": "/bin", "Api_Key": "x"}
-    assert child_environment(given) == {"SystemRoot": r"C:\Windows", "PathExt": ".EXE", "Path": "/bin"}
+    assert child_environment(given) == {"SystemRoot": r"C:\Windows", "PathExt": ".EXE", "Path": "/bin"} | CAREFUL_GIT
+
+
+async def test_git_runs_nothing_from_files_that_pose_as_a_repository(tmp_path: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    bare = tmp_path / "bare"
+    (bare / "objects").mkdir(parents=True)
+    (bare / "refs").mkdir()
+    (bare / "HEAD").write_text("ref: refs/heads/main\n")
+    config = '[core]\n\trepositoryformatversion = 0\n\tworktree = "."\n\tfsmonitor = "touch ran; false"\n'
+    (bare / "config").write_text(config)
+    for extra, ran in (({"GIT_CONFIG_COUNT": "0"}, True), (None, False)):
+        environment = child_environment(os.environ, extra)
+        await run_process(["git", "status"], cwd=str(bare), environment=environment, timeout=60)
+        assert (bare / "ran").exists() is ran
+        (bare / "ran").unlink(missing_ok=True)

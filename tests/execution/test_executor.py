@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -408,6 +409,36 @@ async def test_calls_that_were_given_up_are_counted_and_bounded(monkeypatch: pyt
     release.set()
     await asyncio.sleep(0.2)
     assert (await runs.run(await ticket_for(gate, definition))).content == "true"
+
+
+def test_what_was_given_up_on_a_loop_that_is_gone_counts_while_its_thread_lives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(executor_module, "GIVEN_UP", 2)
+    monkeypatch.setattr(executor_module, "GRACE", 0.02)
+    release = threading.Event()
+    gate = Gate()
+    runs = Executor(gate, timeout=0.02)
+
+    async def swallow(arguments: dict[str, Any]) -> None:
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+
+    async def run(call: Callable[[dict[str, Any]], Any]) -> str:
+        return (await runs.run(await ticket_for(gate, ToolDefinition("f", "", {}, Risk.READ, call)))).outcome
+
+    def wait(arguments: dict[str, Any]) -> bool:
+        return release.wait(30)
+
+    calls = [swallow, wait, wait]
+    assert [asyncio.run(run(call)) for call in calls] == ["timeout (still running)"] * 3
+    assert asyncio.run(run(wait)) == "error"
+    release.set()
+    until = time.monotonic() + 10
+    while any(thread.name == "toolwire-tool f" for thread in threading.enumerate()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert asyncio.run(run(wait)) == "ok"
 
 
 NEVER_ENDS = """

@@ -171,9 +171,9 @@ async def test_a_supervisor_that_does_not_work_is_given_up(monkeypatch: pytest.M
 PARENT = """
 import asyncio, os, sys
 from bench.trust.children import run_case
-case, token, copied = sys.stdin.readline().strip().split("|")
+cases, token, copied = sys.stdin.readline().strip().split("|")
 async def main():
-    task = asyncio.create_task(run_case(case, token, None))
+    runs = asyncio.gather(*(run_case(case, token, None) for case in cases.split(",")))
     await asyncio.sleep(0.2)
     # A copy of this process, as multiprocessing makes them, keeps every descriptor of it open.
     copy = os.fork() if copied else 0
@@ -182,12 +182,12 @@ async def main():
         time.sleep(60)
         os._exit(0)
     print(copy, flush=True)
-    await task
+    await runs
 asyncio.run(main())
 """
 
 
-def parent_of(case: str, token: str, copied: str) -> subprocess.Popen[str]:
+def parent_of(cases: str, token: str, copied: str) -> subprocess.Popen[str]:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT],
         cwd=Path(__file__).parents[2],
@@ -196,15 +196,15 @@ def parent_of(case: str, token: str, copied: str) -> subprocess.Popen[str]:
         text=True,
     )
     assert parent.stdin is not None
-    parent.stdin.write(f"{case}|{token}|{copied}\n")
+    parent.stdin.write(f"{cases}|{token}|{copied}\n")
     parent.stdin.flush()
     return parent
 
 
 def test_kill_9_of_toolwire_ends_the_tree() -> None:
-    cases = [("sessions below sessions", ""), ("runs from fork to fork", ""), ("daemon", "copied")]
-    tokens = [new_token() for _ in cases]
-    parents = [parent_of(case, token, copied) for (case, copied), token in zip(cases, tokens, strict=True)]
+    kinds = [("sessions below sessions,runs from fork to fork", ""), ("daemon", "copied")]
+    tokens = [new_token() for _ in kinds]
+    parents = [parent_of(cases, token, copied) for (cases, copied), token in zip(kinds, tokens, strict=True)]
     copies = []
     for parent, token in zip(parents, tokens, strict=True):
         with parent:

@@ -17,6 +17,7 @@ from toolwire.approval.gate import Gate, Ticket
 from toolwire.approval.places import Workspace
 from toolwire.errors import ConfigError
 from toolwire.execution.executor import Executor, ToolResult
+from toolwire.redaction import Redactor
 from toolwire.tools.running import progress, this_call
 
 
@@ -150,6 +151,23 @@ async def test_odd_messages(message: Any, text: str) -> None:
     told: list[str] = []
     await watch(lambda arguments: progress(message), told)
     assert told == [text]
+
+
+async def test_our_own_keys_are_not_told() -> None:
+    key = "sk-0123456789abcdefghijklmnop"
+    told: list[str] = []
+
+    async def call(arguments: dict[str, Any]) -> AsyncIterator[str]:
+        progress(f"with {key}")
+        yield key[:10]
+        yield key[10:]
+
+    gate = Gate()
+    ticket = await gate.decide(ToolInvocation("c1", "f", {}), ToolDefinition("f", "", {}, Risk.READ, call))
+    assert isinstance(ticket, Ticket)
+    result = await Executor(gate, redactor=Redactor([key])).run(ticket, told.append)
+    assert result.content == "***"
+    assert "\n".join(told) == "with ***\n***"
 
 
 async def test_a_watcher_that_fails_ends_the_reports_and_not_the_call() -> None:

@@ -106,9 +106,13 @@ class Calls:
                 if event is None:
                     left -= 1
                 elif isinstance(event, _Call):
-                    while event.progress:
-                        missed, event.missed = event.missed, 0
-                        yield ToolProgress(self._turn, event.invocation.id, event.progress.popleft(), missed)
+                    # What comes meanwhile waits its turn behind the other calls: a chatty tool hides no question.
+                    texts, missed = list(event.progress), event.missed
+                    event.progress.clear()
+                    event.missed = 0
+                    for text in texts:
+                        yield ToolProgress(self._turn, event.invocation.id, text, missed)
+                        missed = 0
                 else:
                     yield event
         finally:

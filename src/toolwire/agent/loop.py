@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
@@ -126,8 +126,24 @@ class Agent:
         """
         if not _is_loop_running():
             return asyncio.run(self._run_to_end(prompt))
+        left: Future[None] = Future()
+
+        async def run() -> RunFinished:
+            loop, task = asyncio.get_running_loop(), asyncio.create_task(self._run_to_end(prompt))
+
+            def stop(_: object) -> None:
+                with suppress(RuntimeError):  # the loop is closed when the run has ended
+                    loop.call_soon_threadsafe(task.cancel)
+
+            left.add_done_callback(stop)
+            return await task
+
         with ThreadPoolExecutor(1, "toolwire-run") as thread:
-            return thread.submit(asyncio.run, self._run_to_end(prompt)).result()
+            try:
+                return thread.submit(asyncio.run, run()).result()
+            finally:
+                # Interrupted at the keyboard, the run does not go on unseen.
+                left.set_result(None)
 
     async def _run_to_end(self, prompt: str) -> RunFinished:
         try:

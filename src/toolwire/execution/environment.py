@@ -64,8 +64,12 @@ ALLOWED_ON_WINDOWS = frozenset(
 )
 
 
+CAREFUL_GIT = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.bareRepository", "GIT_CONFIG_VALUE_0": "explicit"}
+"""Keeps git from taking any folder that looks like a repository for one, and from running what its config says."""
+
+
 def child_environment(env: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a child: what is allow-listed in `env`, and all of `extra`, which wins.
+    """The environment of a child: what is allow-listed in `env`, a careful git, and all of `extra`, which wins.
 
     Functions that a shell exported never come through, because shells run what they hold. PATH keeps its absolute
     folders alone, given in `extra` or not: a relative one would mean whatever lies in the folder of the call. Without
@@ -73,6 +77,8 @@ def child_environment(env: Mapping[str, str], extra: Mapping[str, str] | None = 
     """
     allowed = ALLOWED | ALLOWED_ON_WINDOWS if sys.platform == "win32" else ALLOWED
     child = {name: value for name, value in env.items() if _known(name) in allowed and not _is_function(name, value)}
+    if "GIT_CONFIG_COUNT" not in (extra or {}):
+        child |= CAREFUL_GIT
     for name, value in (extra or {}).items():
         _check(name, value)
         child[name] = value

@@ -68,14 +68,14 @@ class _Call(NamedTuple):
 
 
 class Executor:
-    """Runs calls that hold a ticket of its gate. What a `redactor` holds is taken out of their results."""
+    """Runs calls that hold a ticket of its gate. What a `redactor` holds is taken out of what they tell and give."""
 
     def __init__(self, gate: Gate, *, timeout: float = DEFAULT_TIMEOUT, redactor: Redactor | None = None) -> None:
         self._redactor = redactor
         self._gate = gate
         self._timeout = timeout
         self._kept = KeptResults()
-        self._given_up: dict[asyncio.Task[None], Ticket] = {}
+        self._given_up: dict[asyncio.Task[None], tuple[Ticket, Work]] = {}
 
     async def run(self, ticket: Ticket, on_progress: OnProgress | None = None) -> ToolResult:
         """The result of the call. Raises only what refuses the ticket, and `CancelledError` when it is cancelled.
@@ -91,11 +91,11 @@ class Executor:
         self._gate.redeem(ticket)
         invocation, tool = ticket.invocation, ticket.tool
         started = time.monotonic()
-        reporter = Reporter(on_progress)
+        reporter = Reporter(on_progress, self._redactor)
         try:
             ending = await self._end_of(_Call(ticket, tool, deepcopy(invocation.arguments), reporter))
         except asyncio.CancelledError as cancelled:
-            still_runs = ticket in self._given_up.values()
+            still_runs = any(ticket is given_up for given_up, _ in self._given_up.values())
             note = self._write_down(ticket, "cancelled (still running)" if still_runs else "cancelled")
             if note:
                 cancelled.add_note(note)
@@ -152,7 +152,7 @@ class Executor:
     async def _try(self, call: _Call) -> Ending:
         tool = call.tool
         assert tool.call is not None, "a tool without a function is refused before"
-        if len(self._given_up) >= GIVEN_UP:
+        if self._still_running() >= GIVEN_UP:
             return Ending(f"not run: {GIVEN_UP} calls that were given up are still running", "error")
         running = RunningCall(
             id=call.ticket.invocation.id,
@@ -191,15 +191,22 @@ class Executor:
                 await asyncio.wait({task}, timeout=GRACE)
         finally:
             if not task.done():
-                self._give_up(task, ticket)
+                self._give_up(work, task, ticket)
 
-    def _give_up(self, task: asyncio.Task[None], ticket: Ticket) -> None:
+    def _give_up(self, work: Work, task: asyncio.Task[None], ticket: Ticket) -> None:
         """Lets go of a call that does not end: it is held here, and the end of the program does not wait for it."""
-        self._given_up[task] = ticket
+        self._given_up[task] = ticket, work
         task.add_done_callback(lambda _: self._given_up.pop(task))
         asyncio.tasks._unregister_task(task)
         quiet: Any = task
         quiet._log_destroy_pending = False
+
+    def _still_running(self) -> int:
+        """How many that were given up still run. A closed loop ends those on it untold; a thread outlives it."""
+        for task, (_, work) in list(self._given_up.items()):
+            if task.get_loop().is_closed() and not work.has_thread:
+                del self._given_up[task]
+        return len(self._given_up)
 
     def _write_down(self, ticket: Ticket, outcome: str) -> str:
         """Tells the gate how the call ended; the result is not lost where that fails, and a note says so."""

@@ -22,8 +22,11 @@ from .captured import Captured
 from .program import Program
 
 _LOOK_SECONDS = 0.01
+_READ_BYTES = 1 << 16
 _AHEAD = 8
 """How many reads may wait for the loop; a program that writes faster than it is read has to wait then."""
+_LAST_READS = 4
+"""Reads that take all that a pipe can hold. What still comes then is of a process that left the group."""
 
 
 class ProcessGroup:
@@ -40,6 +43,8 @@ class ProcessGroup:
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self._told = threading.Event()
         self._room = threading.Semaphore(_AHEAD)
+        self._reading = False
+        self._reads = 0
         self._process = _started(program)
         self._reader = threading.Thread(target=self._read, daemon=True, name="toolwire-output")
         self._reader.start()
@@ -60,14 +65,29 @@ class ProcessGroup:
             self._reader.join(self._drain)
         self._signal(force=True)
         self.status = self._process.wait()
-        self._reader.join(self._drain)
+        self._read_out()
         self._in_loop(self._finish)
+
+    def _read_out(self) -> None:
+        """Waits until what the group left in the pipe is read, as long as the loop takes for it."""
+        enough = self._reads + _LAST_READS
+        while self._reader.is_alive() and self._reads < enough and not self._loop.is_closed():
+            before = self._reads
+            self._reader.join(self._drain)
+            if self._reading and self._reads == before:
+                return
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as output:
-            while data := output.read(1 << 16):
+            while True:
                 self._room.acquire()
+                self._reading = True
+                data = output.read(_READ_BYTES)
+                self._reading = False
+                self._reads += 1
+                if not data:
+                    return
                 self._in_loop(self._feed, data)
 
     def _feed(self, data: bytes) -> None:
@@ -98,19 +118,19 @@ class ProcessGroup:
 def _started(program: Program) -> subprocess.Popen[bytes]:
     if not os.path.isdir(program.cwd):
         raise program.refused("cwd", errno.ENOENT)
-    with tempfile.TemporaryFile() as given:
-        given.write(program.input)
-        given.seek(0)
-        try:
+    try:
+        with tempfile.TemporaryFile() as given:
+            given.write(program.input)
+            given.seek(0)
             return subprocess.Popen(
                 program.argv,
                 cwd=program.cwd,
                 env=program.environment,
-                stdin=given,
+                stdin=given if program.input else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 bufsize=0,
                 start_new_session=True,
             )
-        except OSError as error:
-            raise program.refused("exec", error.errno or 0) from error
+    except OSError as error:
+        raise program.refused("exec", error.errno or 0) from error

@@ -28,6 +28,13 @@ class Program:
         """The program, if these can be the words and variables of one at all."""
         if not argv or not argv[0]:
             raise ProgramError("there is no program to run", hint="Give its name as the first word.")
+        for name in environment:
+            if not name or "=" in name:
+                raise ProgramError(
+                    f"{_short(argv[0])} cannot be given a variable named {_short(name)}",
+                    hint="The name of an environment variable is not empty and has no '='.",
+                    program=argv[0],
+                )
         call = secrets.token_hex(16)
         program = cls(list(argv), str(cwd), {**environment, CALL_MARK: call}, input, call)
         for text in (*program.argv, program.cwd, *program.environment, *program.environment.values()):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from ..redaction import Redactor
 from .results import clean, result_text
 
 PROGRESS_CHARACTERS = 10_000
@@ -25,10 +26,11 @@ OnProgress = Callable[[str], None]
 
 
 class Reporter:
-    """The reports of one call. Made on the event loop; told from any thread."""
+    """The reports of one call, without what a `redactor` holds. Made on the event loop; told from any thread."""
 
-    def __init__(self, tell: OnProgress | None) -> None:
+    def __init__(self, tell: OnProgress | None, redactor: Redactor | None = None) -> None:
         self._tell = tell
+        self._redactor = redactor
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
         self._waiting: deque[tuple[str, bool]] = deque()
@@ -84,8 +86,9 @@ class Reporter:
         for text, joined in waiting:
             report += text if goes_on else f"\n{text}"
             goes_on = joined
+        report = clean(report)
         try:
-            self._tell(clean(report))
+            self._tell(report if self._redactor is None else self._redactor.held(report))
         except Exception as error:
             self._tell = None
             self._loop.call_exception_handler({"message": "telling progress failed", "exception": error})

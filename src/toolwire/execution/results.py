@@ -66,8 +66,8 @@ def bounded(text: str, limit: int = RESULT_CHARACTERS) -> str:
     """The text, or its start and end with a line between them that says how much was cut."""
     if len(text) <= limit:
         return text
-    head, tail = limit * 3 // 4, limit // 4
-    return _cut(text[:head], len(text) - head - tail, text[-tail:])
+    head = limit * 3 // 4
+    return _cut(text[:head], len(text) - limit, text[head - limit :])
 
 
 def clean(text: str) -> str:
@@ -82,8 +82,9 @@ class Pieces:
     """
 
     def __init__(self, limit: int = RESULT_CHARACTERS) -> None:
+        self._limit = limit
         self._head_room = limit * 3 // 4
-        self._tail_size = limit // 4
+        self._tail_size = limit - self._head_room
         self._head: list[str] = []
         self._tail: list[str] = []
         self._tail_held = 0
@@ -126,12 +127,17 @@ class Pieces:
                 self._tail = ["".join(self._tail)[-self._tail_size :]]
                 self._tail_held = len(self._tail[0])
 
+    @property
+    def cut(self) -> int:
+        """How many characters are left out of `text`."""
+        return max(0, self._characters - self._limit)
+
     def text(self) -> str:
         """All of it, or start and end with a line between them that says how much was cut; empty if nothing came."""
         with self._lock:
             head, tail = "".join(self._head), "".join(self._tail)[-self._tail_size :]
-            missing = self._characters - len(head) - len(tail)
-        return clean(_cut(head, missing, tail) if missing else head + tail)
+            cut = self.cut
+        return clean(_cut(head, cut, tail) if cut else head + tail)
 
 
 def _cut(head: str, missing: int, tail: str) -> str:

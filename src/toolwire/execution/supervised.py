@@ -62,40 +62,39 @@ class Supervised:
         self._press(time.monotonic() + self._grace)
 
     def _start(self, program: Program, drain: float) -> None:
-        self._control, theirs = socket.socketpair()
-        request = _in_memory(
-            marshal.dumps(
-                (
-                    os.getpid(),
-                    self._grace,
-                    drain,
-                    os.fsencode(program.cwd),
-                    [os.fsencode(path) for path in program.paths()],
-                    [os.fsencode(word) for word in program.argv],
-                    {os.fsencode(name): os.fsencode(value) for name, value in program.environment.items()},
-                )
+        request = marshal.dumps(
+            (
+                os.getpid(),
+                self._grace,
+                drain,
+                os.fsencode(program.cwd),
+                [os.fsencode(path) for path in program.paths()],
+                [os.fsencode(word) for word in program.argv],
+                {os.fsencode(name): os.fsencode(value) for name, value in program.environment.items()},
             )
         )
-        given = _in_memory(program.input) if program.input else os.open(os.devnull, os.O_RDONLY)
-        self._output, written = os.pipe()
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", supervisor.__file__, str(theirs.fileno()), str(request)],
-                stdin=given,
-                stdout=written,
-                stderr=written,
-                pass_fds=(theirs.fileno(), request),
-                env=_supervisor_environment(program),
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._control.close()
-            os.close(self._output)
-            raise program.refused("start", error.errno or 0) from error
-        finally:
-            theirs.close()
-            for descriptor in (request, given, written):
-                os.close(descriptor)
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            try:
+                self._control, control = socket.socketpair()
+                ours.enter_context(self._control)
+                theirs.enter_context(control)
+                self._output, written = os.pipe()
+                ours.callback(os.close, self._output)
+                theirs.callback(os.close, written)
+                asked = _in_memory(request, theirs)
+                given = _in_memory(program.input, theirs) if program.input else subprocess.DEVNULL
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", supervisor.__file__, str(control.fileno()), str(asked)],
+                    stdin=given,
+                    stdout=written,
+                    stderr=written,
+                    pass_fds=(control.fileno(), asked),
+                    env=_supervisor_environment(program),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise program.refused("start", error.errno or 0) from error
+            ours.pop_all()
         self._control.setblocking(False)
         os.set_blocking(self._output, False)
 
@@ -193,9 +192,10 @@ def _supervisor_environment(program: Program) -> dict[str, str]:
     return {CALL_MARK: program.call, **({"LD_LIBRARY_PATH": libraries} if libraries else {})}
 
 
-def _in_memory(data: bytes) -> int:
+def _in_memory(data: bytes, closing: contextlib.ExitStack) -> int:
     """A descriptor from which the data can be read, without a file and without anyone who has to write."""
     descriptor = os.memfd_create("toolwire")
+    closing.callback(os.close, descriptor)
     with open(descriptor, "wb", closefd=False) as file:
         file.write(data)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -42,6 +42,12 @@ class Work:
         """Set by whoever wants it to end; a generator is closed at its next piece."""
         self.deaf = False
         """In a function that runs in a thread: nothing can make it stop."""
+        self._thread: threading.Thread | None = None
+
+    @property
+    def has_thread(self) -> bool:
+        """Whether a thread of it lives."""
+        return self._thread is not None and self._thread.is_alive()
 
     async def run(self) -> None:
         """Runs to the end. Cancelled once, it ends when the tool has; cancelled twice, at once."""
@@ -132,7 +138,8 @@ class Work:
                 loop.call_soon_threadsafe(ended.set)
 
         name = f"toolwire-tool {self._running.tool}"
-        threading.Thread(target=copy_context().run, args=(body,), daemon=True, name=name).start()
+        self._thread = threading.Thread(target=copy_context().run, args=(body,), daemon=True, name=name)
+        self._thread.start()
         try:
             await ended.wait()
         except asyncio.CancelledError:
