@@ -78,10 +78,11 @@ fuzz: $(VENV)/.test ## Mutated streams and texts through the readers: RUNS=10000
 	@echo "Fuzzing (about twenty minutes; less with RUNS=… or MINUTES=…) …"
 	$(BIN)/python -m bench.fuzz $(if $(MINUTES),--minutes $(MINUTES),--runs $(RUNS))
 
-figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability*.md (about an hour)
-	@echo "Obtaining the figures (about an hour) …"
+figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability*.md (about an hour and a half)
+	@echo "Obtaining the figures (about an hour and a half) …"
 	$(BIN)/python -m pytest -n $(JOBS) -m figures -q
 	$(BIN)/python -m bench.figures
+	$(BIN)/python -m bench.trust
 
 docs: $(VENV)/.test ## Write the generated parts of docs/ anew and check the rest (under a minute)
 	@echo "Writing docs/command.md and checking the docs (under a minute) …"

@@ -182,3 +182,9 @@ def test_public_names_are_all_there() -> None:
     assert set(toolwire.__all__) == set(toolwire._HOMES)
     with pytest.raises(AttributeError):
         _ = toolwire.nonsense
+
+
+def test_no_two_tests_have_the_same_file_name() -> None:
+    """The folders are no packages: of two files with one name, one would not be run."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -63,7 +63,7 @@ ROWS = (
         "C7 a line runs nothing that was not seen",
         "random and mangled command lines in real bash: every program that it started, where, with which words, and "
         "every file that it wrote is among what was understood, or the line was not",
-        100_000,
+        30_000,
         shell.bash_runs_nothing_unseen,
     ),
     Row(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from toolwire.approval.misreading import warnings
 from toolwire.approval.request import Answer, ApprovalRequest, Offer
 from toolwire.approval.rules import Decision, Rule
 from toolwire.approval.shown import show_arguments
@@ -32,8 +33,10 @@ def request(
     name: str = "shell",
     parts: Sequence[str] = ("the call",),
     offers: Sequence[str] = (),
+    refusals: Sequence[str] | None = None,
     repairs: Sequence[str] = (),
     why: str = "the mode is ask",
+    source: str = "mode",
 ) -> ApprovalRequest:
     shown = show_arguments(arguments)
     rule = Rule(decision=Decision.ALLOW, tool=(name,))
@@ -42,11 +45,13 @@ def request(
         invocation=ToolInvocation("c1", name, arguments, repairs=tuple(repairs)),
         risk="execute",
         why=why,
-        source="mode",
+        source=source,
         shown=shown.text,
         fully_shown=shown.complete,
         parts=tuple(parts),
+        warnings=tuple(warnings(arguments)),
         offers=tuple(Offer(rule, words) for words in offers),
+        refusals=tuple(Offer(rule, words) for words in (offers if refusals is None else refusals)),
         cwd="/project",
         digest="",
     )

@@ -135,3 +135,26 @@ def test_a_person_is_asked_and_the_other_call_runs_meanwhile(
     assert RAN in outside["content"]
     assert inside["content"] == "from inside"
     assert [event for call, event in trail(env) if call == "out"] == ["asked", "approved", "started", "finished"]
+
+
+def test_what_was_denied_always_is_denied_without_a_question_the_next_time(
+    work: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(work)
+    with (
+        ModelServer(READ_BOTH) as server,
+        Terminal("run", "Go", *MODEL, "--base-url", server.url, env=env) as terminal,
+    ):
+        terminal.wait_for("na always")
+        terminal.wait_for("Run it? ")
+        terminal.type("na\n")
+        terminal.wait_for("It is 391.")
+        assert terminal.end() == 0
+    kept = (Path(env["XDG_CONFIG_HOME"]) / "toolwire" / "always.toml").read_text()
+    assert 'decision = "deny"' in kept
+    assert f'path = ["{work.parent}/outside.txt"]' in kept
+    with ModelServer(READ_BOTH) as server:
+        toolwire_command("run", "Go", *MODEL, "--base-url", server.url, "--mode", "full", cwd=work, env=env)
+    assert server.requests[1]["messages"][-2]["content"] == (
+        "Error: not run: it is denied: a rule says deny for the path '../outside.txt'"
+    )

@@ -43,6 +43,10 @@ ANSWERS: list[tuple[list[str], Answer]] = [
     (["s 1\n"], Answer(allowed=True, scope=Scope.SESSION)),
     (["s 2\n"], Answer(allowed=True, scope=Scope.SESSION, offer=1)),
     (["a 2\n"], Answer(allowed=True, scope=Scope.ALWAYS, offer=1)),
+    (["ns 1\n"], Answer(allowed=False, scope=Scope.SESSION)),
+    (["NA 2\n"], Answer(allowed=False, scope=Scope.ALWAYS, offer=1)),
+    (["ns 3\n", "na 0\n", "ns y\n", "n\n"], Answer(allowed=False)),
+    (["n a\n"], Answer(allowed=False, reason="a")),
     (["s 3\n", "a 0\n", "s -1\n", "s y\n", "n\n"], Answer(allowed=False)),
     (["e x\n", "v x\n", "?\n", "y\n"], Answer(allowed=True)),
 ]
@@ -60,11 +64,12 @@ async def test_the_question_tells_everything(person: Person) -> None:
         offers=OFFERS,
         repairs=["a comma was \x1b[2J left out"],
         why="a rule says ask for the command 'git push'",
+        source="policy.toml:3",
     )
     await person.says(asked, "n\n")
     assert person.shown.split("\n") == [
         "  shell wants to run (risk: execute) in /project",
-        "  Asked because a rule says ask for the command 'git push' (mode)",
+        "  Asked because a rule says ask for the command 'git push' (policy.toml:3)",
         "    │ command: git push origin main",
         "    │ timeout: 5",
         "    │ url: https://pаypal.com",
@@ -73,8 +78,8 @@ async def test_the_question_tells_everything(person: Person) -> None:
         "  Look out: url mixes Cyrillic and Latin letters in one word: pаypal (а is",
         "      U+0430)",
         "  The call was malformed and is a guess: a comma was ‹ESC›[2J left out",
-        "  It can be allowed for longer, s for this session, a always (kept in",
-        "      /home/me/always.toml):",
+        "  It can be allowed for longer, s for this session, a always, or denied,",
+        "      ns for this session, na always (kept in /home/me/always.toml):",
         "  1. git push origin main, exactly",
         "  2. git push and what follows",
         "  Run it? [y/n/s/a/e/?] ",
@@ -88,6 +93,31 @@ async def test_several_offers_are_chosen_by_number(person: Person) -> None:
     await person.sees("Which, 1 to 2? ")
     person.types("2\n")
     assert await answer == Answer(allowed=True, scope=Scope.ALWAYS, offer=1)
+
+
+async def test_what_can_only_be_denied_for_longer_says_so(person: Person) -> None:
+    asked = request(CALL, refusals=["shell with exactly these arguments"])
+    assert await person.says(asked, "a\n", "?\n", "na\n") == Answer(allowed=False, scope=Scope.ALWAYS)
+    assert person.shown.count("This can only be allowed once.") == 1
+    assert "It can be denied for longer, ns for this session, na always (kept in" in person.shown
+    assert "1. shell with exactly these arguments" in person.shown
+    assert "na: the same from now on" in person.shown
+    assert "  s: " not in person.shown
+
+
+async def test_what_can_be_allowed_and_what_can_be_denied_are_chosen_from_their_own_lists(person: Person) -> None:
+    asked = request(CALL, offers=["one and two"], refusals=["exactly this", "all of it"])
+    assert await person.says(asked, "s 2\n", "ns 2\n") == Answer(allowed=False, scope=Scope.SESSION, offer=1)
+    lines = [line.strip() for line in person.shown.split("\n")]
+    allowed, denied = lines.index("1. one and two"), lines.index("1. exactly this")
+    assert allowed < denied
+    assert lines[denied + 1] == "2. all of it"
+
+
+async def test_what_cannot_be_denied_for_longer_is_denied_once(person: Person) -> None:
+    assert await person.says(request(CALL), "na\n", "ns 1\n", "n\n") == Answer(allowed=False)
+    assert person.shown.count("This can only be denied once.") == 2
+    assert "denied for longer" not in person.shown
 
 
 async def test_a_reason_is_asked_for(person: Person) -> None:
@@ -107,7 +137,7 @@ async def test_one_offer_needs_no_number_and_none_is_none(person: Person) -> Non
 
 async def test_without_a_file_nothing_is_allowed_always(person: Person) -> None:
     person.ask._kept_in = ""
-    assert await person.says(request(CALL, offers=OFFERS), "a 1\n", "?\n", "n\n") == Answer(allowed=False)
+    assert await person.says(request(CALL, offers=OFFERS), "a 1\n", "na 1\n", "?\n", "n\n") == Answer(allowed=False)
     assert "always" not in person.shown
     assert "[y/n/s/e/?]" in person.shown
 
@@ -192,9 +222,10 @@ async def test_arguments_are_changed_as_a_line_of_json(person: Person) -> None:
     shown = await person.sees("[y/n/v/e/?] ")
     assert person.shown.count("That cannot be used: the arguments ") == 3
     assert "│ command: git push --dry-run" in shown
-    person.types("s 1\n")
-    await person.sees("only be allowed once.")
-    await person.sees("] ")
+    for typed, words in (("s 1\n", "only be allowed once."), ("na 1\n", "only be denied once.")):
+        person.types(typed)
+        await person.sees(words)
+        await person.sees("] ")
     person.types("y\n")
     assert await answer == Answer(allowed=True, arguments=CHANGED)
 

@@ -96,7 +96,7 @@ def test_where_there_is_none_yet(tmp_path: Path) -> None:
 def test_a_whole_trail_is_said_to_be_whole(path: Path) -> None:
     ran = toolwire_command("audit", "--verify", str(path))
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.endswith(": 6 records; no line was changed or taken out\n")
+    assert ran.out.endswith(": 6 records; no line before the last was changed or taken out\n")
     with path.open("ab") as file:
         file.write(b'{"event":"den')
     assert ": 6 records, 1 unfinished line; no line" in toolwire_command("audit", "--verify", str(path)).out
@@ -146,4 +146,16 @@ def test_nothing_in_it_is_obeyed_by_a_terminal(tmp_path: Path) -> None:
 def test_a_file_that_is_no_trail_shows_nothing(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(bytes(range(256)) * 5000 + b"\n{}\n[1]\n" + b'{"event":1}\n')
     ran = toolwire_command("audit", str(tmp_path / "x"))
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert ran.out == ""
+    assert_sentence(ran, 0, "x holds no record")
+
+
+def test_that_nothing_is_shown_is_said(path: Path, tmp_path: Path) -> None:
+    ran = toolwire_command("audit", "--tool", "nope", str(path))
+    assert ran.out == ""
+    assert_sentence(ran, 0, "none of 6 records fits")
+    other = tmp_path / "notes.txt"
+    other.write_text("something else\n")
+    ran = toolwire_command("audit", "--verify", str(other))
+    assert ran.out == ""
+    assert_sentence(ran, 1, "notes.txt holds no record")

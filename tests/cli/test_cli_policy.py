@@ -134,6 +134,10 @@ def test_explain_in_words(home: Path, policy: Run) -> None:
     ran = policy("explain", "--path", "../a\x1b[2J\u202eb", "--tool", "save")
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
+    ran = policy("explain", "--command", "ls; $x")
+    assert ran.out.splitlines()[-1].startswith(
+        "  ask    the command '$x' (execute): the command '$x' is not understood: "
+    )
     ran = policy("explain", "--path", "docs/a", "--tool", "save", "--mode", "ask")
     assert ran.out.splitlines()[2:] == ["It could be allowed for longer:", "  save: ./docs/a", "  save: ./docs/*"]
 

@@ -121,7 +121,10 @@ def check_cuts(
     seed: int = 0,
     **options: Any,
 ) -> Reading:
-    """Law 1: whole, cut in two at every place (or every `every`th), in random pieces and character by character."""
+    """Law 1: whole, cut in two at every place (or every `every`th), in random pieces and character by character.
+
+    `seed` chooses the random pieces, and which places those are.
+    """
     expected = read_text(format_, [text], tools, **options)
     check_shape(expected.events)
     if expected.stream.error is None:
@@ -130,7 +133,7 @@ def check_cuts(
         assert text.startswith(expected.rebuilt)
     events, summary = list(merged(expected.events)), expected.stream.summary()
     rng = random.Random(seed)
-    ways = [*two_pieces(text)][::every]
+    ways = [*two_pieces(text)][seed % every :: every]
     ways += [list(random_pieces(text, rng)) for _ in range(3)]
     ways.append(list(text))
     for pieces in ways:
@@ -146,11 +149,17 @@ def check_cuts(
 
 
 def check_truncated(
-    format_: str | Format, text: str, tools: ToolRegistry | None = TOOLS, *, every: int = 1, **options: Any
+    format_: str | Format,
+    text: str,
+    tools: ToolRegistry | None = TOOLS,
+    *,
+    every: int = 1,
+    seed: int = 0,
+    **options: Any,
 ) -> None:
     """Law 2: no prefix of a text runs a call that the whole does not run, and none loses a character."""
     calls = read_text(format_, [text], tools, **options).calls
-    for end in range(0, len(text), every):
+    for end in range(seed % every, len(text), every):
         reading = read_text(format_, [text[:end]], tools, **options)
         assert reading.rebuilt == text[:end]
         assert reading.calls == calls[: len(reading.calls)], text[:end]

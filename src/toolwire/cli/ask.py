@@ -22,12 +22,19 @@ from .screen import Screen
 TYPED_LINE = 4_000
 """What can be typed on one line: the terminal itself takes some 4,095 bytes and drops the rest."""
 MAX_REASON = 1_000
+_LASTING = {
+    "s": (True, Scope.SESSION),
+    "a": (True, Scope.ALWAYS),
+    "ns": (False, Scope.SESSION),
+    "na": (False, Scope.ALWAYS),
+}
+"""Answers for longer than once."""
 
 
 class TerminalQuestion:
     """Asks the person at the terminal; an `Ask` for the gate. Calls that wait side by side are asked one by one.
 
-    `kept_in` is the file that keeps what is allowed always; without it nothing can be.
+    `kept_in` is the file that keeps what is allowed or denied always; without it nothing can be.
     """
 
     def __init__(self, console: Console, screen: Screen, *, kept_in: str = "") -> None:
@@ -80,6 +87,9 @@ class _Question:
     def _can_last(self) -> bool:
         return self._changed is None and self._request.fully_shown and bool(self._request.offers)
 
+    def _can_be_refused(self) -> bool:
+        return self._changed is None and bool(self._request.refusals)
+
     async def _answered(self, typed: str) -> Answer | None:
         """The answer that was typed, or None: ask again."""
         word, _, rest = typed.partition(" ")
@@ -90,8 +100,8 @@ class _Question:
             return deny(rest.removeprefix("because ").strip()[:MAX_REASON])
         if word == "d" and not rest:
             return deny((await self._typed("Why not? The model is told: ")).strip()[:MAX_REASON])
-        if word == "s" or (word == "a" and self._kept_in):
-            return await self._lasting(Scope.SESSION if word == "s" else Scope.ALWAYS, rest)
+        if word in _LASTING and (self._kept_in or not word.endswith("a")):
+            return await self._lasting(word, rest)
         if word == "e" and not rest:
             await self._edit()
         elif word == "v" and not rest:
@@ -102,17 +112,18 @@ class _Question:
             self._say("y runs it, n does not, ? says what else there is." if typed else "Nothing was answered.")
         return None
 
-    async def _lasting(self, scope: Scope, number: str) -> Answer | None:
-        offers = self._request.offers
-        if not self._can_last():
-            self._say("This can only be allowed once.")
+    async def _lasting(self, word: str, number: str) -> Answer | None:
+        allowed, scope = _LASTING[word]
+        offers = self._request.offers if allowed else self._request.refusals
+        if not (self._can_last() if allowed else self._can_be_refused()):
+            self._say(f"This can only be {'allowed' if allowed else 'denied'} once.")
             return None
         if not number and len(offers) > 1:
             number = (await self._typed(f"Which, 1 to {len(offers)}? ")).strip()
         if number and number not in map(str, range(1, len(offers) + 1)):
             self._say("There is no such number, and nothing was answered.")
             return None
-        return Answer(allowed=True, scope=scope, offer=int(number or "1") - 1)
+        return Answer(allowed=allowed, scope=scope, offer=int(number or "1") - 1)
 
     async def _edit(self) -> None:
         arguments = self._arguments()
@@ -154,8 +165,14 @@ class _Question:
             lines.append("s: run it, and all that fits the rule above until this session ends; s 2 takes the second.")
             if self._kept_in:
                 lines.append("a: the same from now on, in this workspace.")
+        lines.append("n: do not run it. With words behind it (n because …) the model is told why; d asks you for them.")
+        if self._can_be_refused():
+            lines.append(
+                "ns: do not run it, nor all that fits the rule above until this session ends; ns 2 takes the second."
+            )
+            if self._kept_in:
+                lines.append("na: the same from now on, in this workspace.")
         lines += [
-            "n: do not run it. With words behind it (n because …) the model is told why; d asks you for them.",
             "e: change the arguments first, in $VISUAL or $EDITOR if set.",
             "v: show the arguments to their end.",
             "Ctrl-D is no. Ctrl-C ends the whole answer.",

@@ -72,11 +72,11 @@ def audit(
     event
         Only what happened in this way.
     since
-        Only from then on: 2026-03-04, 2026-03-04T05:06, or how long ago: 30m, 12h, 7d.
+        Only from then on: 2026-03-04 or 2026-03-04T05:06, in UTC, or how long ago: 30m, 12h, 7d.
     json
         Print one JSON object for each record, a line each, with everything that was kept.
     verify
-        Show no records, but whether a line was changed or taken out since it was written.
+        Show no records, but whether a line before the last was changed or taken out since it was written.
     """
     path = str(audit_path(os.environ)) if file is None else file
     if last < 0:
@@ -89,13 +89,16 @@ def audit(
     if verify:
         return _verify(path)
     shown: deque[AuditRecord] = deque(maxlen=last or None)
-    broken = 0
+    records = broken = 0
     for line in _lines(path):
+        records += line.record is not None
         broken = broken or (line.number if line.broken else 0)
         if line.record is not None and wanted.fits(line.record):
             shown.append(line.record)
     for record in shown:
         sys.stdout.buffer.write(json_bytes(record) + b"\n" if json else _words(record).encode())
+    if not (shown or json):
+        say(*_nothing(path, records))
     if broken:
         say(f"the trail is broken at line {broken}", "See: toolwire audit --verify")
     return 0
@@ -122,14 +125,24 @@ def _verify(path: str) -> int:
     counted = f"{records:,} record{'' if records == 1 else 's'}"
     if unfinished:
         counted += f", {unfinished:,} unfinished line{'' if unfinished == 1 else 's'}"
+    if unfinished and not records:
+        say(*_nothing(path, records))
+        return FAILED
     if faults:
         say(
             f"{as_text(path)} is not as it was written: {counted}, {faults:,} broken",
             "Somebody or something else than Toolwire changed it.",
         )
         return FAILED
-    print(one_line(f"{as_text(path)}: {counted}; no line was changed or taken out"))
+    print(one_line(f"{as_text(path)}: {counted}; no line before the last was changed or taken out"))
     return 0
+
+
+def _nothing(path: str, records: int) -> tuple[str, str]:
+    """Why no record is shown, and what to do."""
+    if records:
+        return f"none of {records:,} record{'' if records == 1 else 's'} fits", "Give other conditions, or none."
+    return f"{as_text(path)} holds no record", "Name the file of an audit trail, or none for your own."
 
 
 def _words(record: AuditRecord) -> str:

@@ -193,8 +193,8 @@ def _judged(verdict: Verdict) -> JudgedPart:
 def _print(explained: Explained) -> None:
     print(f"{explained.decision}: {one_line(explained.why)}")
     for part in explained.parts:
-        source = f"the mode {explained.mode}" if part.source == "mode" else part.source
-        print(f"  {part.decision:5}  {one_line(part.part)} ({part.risk}): {one_line(source)}")
+        by = {"mode": f"the mode {explained.mode}", "not understood": part.why}.get(part.source, part.source)
+        print(f"  {part.decision:5}  {one_line(part.part)} ({part.risk}): {one_line(by)}")
     if explained.offers:
         print("It could be allowed for longer:")
         for words in explained.offers:

@@ -6,7 +6,7 @@ could pass for a line of the question.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len
@@ -19,6 +19,8 @@ from ..approval.shown import show_arguments
 SHOWN_PARTS = 20
 SENTENCE_CHARACTERS = 500
 """How much of a sentence, a name or a part is shown. The arguments below it are exact."""
+_NO_RULE = ("mode", "not understood")
+"""Sources that say no more than the reason itself."""
 _LINE, _GO_ON = "    │ ", "    ┊ "
 _BESIDE = len(_LINE) + 1
 """Cells of a line that are not for its text: the bar, and the last one, where some terminals break already."""
@@ -32,27 +34,24 @@ class Line(NamedTuple):
 
 
 def question_lines(request: ApprovalRequest, width: int, kept_in: str) -> Iterator[Line]:
-    """Everything there is to know before the answer. `kept_in`: the file for what is allowed always, if there is."""
+    """Everything there is to know before the answer. `kept_in`: the file for what holds always, if there is."""
     call = request.invocation
     name, cwd = marked(call.tool_name), marked(request.cwd)
     yield from sentence(f"{name} wants to run (risk: {request.risk}) in {cwd}", width, "bold yellow")
-    yield from sentence(f"Asked because {marked(request.why)} ({marked(request.source)})", width)
+    by = "" if request.source in _NO_RULE else f" ({marked(request.source)})"
+    yield from sentence(f"Asked because {marked(request.why)}{by}", width)
     yield from argument_lines(request.shown, width)
     if request.parts != ("the call",):
         for part in request.parts[:SHOWN_PARTS]:
             yield from sentence(f"- {marked(part)}", width)
         if len(request.parts) > SHOWN_PARTS:
             yield from sentence(f"- and {len(request.parts) - SHOWN_PARTS} more", width)
-    yield from _warnings(call.arguments, width)
+    yield from _warnings(request.warnings, width)
     for repair in call.repairs:
         yield from sentence(f"The call was malformed and is a guess: {marked(repair)}", width, "yellow")
     if not request.fully_shown:
         yield from sentence("Not all of it is shown: v shows everything. It can only be allowed once.", width, "yellow")
-    elif request.offers:
-        always = f", a always (kept in {marked(kept_in)})" if kept_in else ""
-        yield from sentence(f"It can be allowed for longer, s for this session{always}:", width)
-        for number, offer in enumerate(request.offers, 1):
-            yield from sentence(f"{number}. {marked(offer.words)}", width)
+    yield from _lasting_lines(request, width, kept_in)
 
 
 def changed_lines(arguments: dict[str, Any], width: int) -> Iterator[Line]:
@@ -60,7 +59,7 @@ def changed_lines(arguments: dict[str, Any], width: int) -> Iterator[Line]:
     shown = show_arguments(arguments)
     yield from sentence("It would run with these arguments instead:", width, "bold yellow")
     yield from argument_lines(shown.text, width)
-    yield from _warnings(arguments, width)
+    yield from _warnings(warnings(arguments), width)
     if not shown.complete:
         yield from sentence("Not all of it is shown: v shows everything.", width, "yellow")
 
@@ -84,8 +83,29 @@ def sentence(text: str, width: int, style: str = "") -> Iterator[Line]:
         indent = " " * len(_LINE)
 
 
-def _warnings(arguments: dict[str, Any], width: int) -> Iterator[Line]:
-    for warning in warnings(arguments):
+def _lasting_lines(request: ApprovalRequest, width: int, kept_in: str) -> Iterator[Line]:
+    """What the answer can hold for, if for longer than once."""
+    always, never, kept = (", a always", ", na always", f" (kept in {marked(kept_in)})") if kept_in else ("", "", "")
+    yes = [offer.words for offer in request.offers] if request.fully_shown else []
+    no = [offer.words for offer in request.refusals]
+    if yes and yes == no:
+        keys = f"s for this session{always}, or denied, ns for this session{never}{kept}"
+        yield from _numbered(f"It can be allowed for longer, {keys}:", yes, width)
+        return
+    if yes:
+        yield from _numbered(f"It can be allowed for longer, s for this session{always}{kept}:", yes, width)
+    if no:
+        yield from _numbered(f"It can be denied for longer, ns for this session{never}{kept}:", no, width)
+
+
+def _numbered(heading: str, choices: list[str], width: int) -> Iterator[Line]:
+    yield from sentence(heading, width)
+    for number, words in enumerate(choices, 1):
+        yield from sentence(f"{number}. {marked(words)}", width)
+
+
+def _warnings(found: Iterable[str], width: int) -> Iterator[Line]:
+    for warning in found:
         yield from sentence(f"Look out: {warning}", width, "bold red")
 
 

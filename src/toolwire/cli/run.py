@@ -75,8 +75,8 @@ def run(
     repair
         Mend malformed calls in text where that can be done. You are asked before such a call runs.
     mode
-        What runs without a question: read-only, ask, auto-edit or full. Without it, your policy file says it, or else
-        ask. A project's file can only narrow it.
+        What runs without a question: read-only, ask, auto-edit or full. A project's file can only narrow it.
+        Without it, your policy file says it, or else ask.
     headless
         Never ask: what would be asked is denied, and the model is told why. So it is where no terminal is.
     no_audit
