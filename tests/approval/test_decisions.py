@@ -106,6 +106,12 @@ def test_a_command_that_is_no_text_is_not_understood(arguments: dict[str, Any], 
     assert (verdict.decision, verdict.source) == (ASK, "not understood")
 
 
+@pytest.mark.parametrize("arguments", [{}, {"path": None}])
+def test_a_path_that_is_left_out_is_none(arguments: dict[str, Any], workspace: Workspace) -> None:
+    (part,) = parts_of(WRITE, arguments, workspace)
+    assert part == Part(Risk.WRITE)
+
+
 @pytest.mark.parametrize("path", [5, {"a": 1}, [["a"]], "a\0b"])
 def test_a_path_that_is_no_text_is_not_understood(path: Any, workspace: Workspace) -> None:
     verdict = Policy("full", [Rule(decision=ALLOW)]).judge(WRITE, {"path": path}, workspace)
@@ -274,6 +280,7 @@ def test_the_reason_is_the_one_that_decided(workspace: Workspace) -> None:
     assert denied.why == "a rule says deny for the path 'a'"
     assert "risk write" in Policy("ask").judge(WRITE, {"path": "../a"}, workspace).why
     assert "outside" in Policy("auto-edit").judge(WRITE, {"path": "../a"}, workspace).why
+    assert Policy("full").judge(WRITE, {"path": "a"}, workspace).why == "the mode full lets it run"
     assert "the command 'make'" in Policy("ask").judge(SHELL, {"command": "make"}, workspace).why
 
 
@@ -355,6 +362,14 @@ async def test_a_question_that_is_taken_back_is_written(workspace: Workspace) ->
     with pytest.raises(asyncio.CancelledError):
         await deciding
     assert [(record.event, record.who) for record in written] == [("asked", ""), ("denied", "")]
+
+
+async def test_a_trail_that_cannot_be_written_is_told(workspace: Workspace) -> None:
+    def full(record: AuditRecord) -> None:
+        raise OSError("the disk is full")
+
+    decision = await Gate(policy=Policy("full"), workspace=workspace, audit=full).decide(CALL, WRITE)
+    assert decision == Denial("deciding about it failed (OSError), and the audit trail cannot be written")
 
 
 async def test_a_ticket_says_whether_the_person_changed_the_call(workspace: Workspace) -> None:
