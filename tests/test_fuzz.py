@@ -20,7 +20,7 @@ from toolwire.providers.wires import WIRES
 KEPT = sorted((Path(__file__).parent / "data" / "fuzz").glob("*.*"))
 CHUNKS = range(10)
 RUNS = 1_000
-FAMILY_RUNS = 500
+FAMILY_RUNS = 250
 """Of each family, once: there are many."""
 
 

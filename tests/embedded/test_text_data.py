@@ -35,7 +35,7 @@ LINES = [
 ]
 CASES = [pytest.param(name, case, id=f"{name}-{case['case']}") for name, case in LINES]
 FAMILIES = [name for name in format_names() if name not in FORMATS]
-SHORT = 200
+SHORT = 120
 """Characters up to which every cut and every end is tried; of longer texts every seventh, from another place in each.
 All of all are tried by `make figures` (B1)."""
 OTHERS = 4
