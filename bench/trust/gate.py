@@ -79,6 +79,7 @@ class _Fault:
 
     def __init__(self, at: int, error: Callable[[], BaseException]) -> None:
         self.calls = 0
+        self.raised = False
         self._at = at
         self._error = error
 
@@ -89,6 +90,7 @@ class _Fault:
         if event == "call" and code.co_filename.startswith(FOLDER) and not again:
             self.calls += 1
             if self.calls == self._at:
+                self.raised = True
                 raise self._error()
 
 
@@ -135,15 +137,18 @@ def faults_everywhere(count: int, seed: int) -> Found:
     places = [(name, arguments, at) for name, arguments, total in _sizes(found) for at in range(1, total + 1)]
     for name, arguments, at in chance.sample(places, min(count, len(places))) if count else places:
         error = chance.choice(ERRORS)
-        found.runs += 1
-        outcome = _try_call(name, arguments, _Fault(at, error))
-        if outcome == "ticket":
+        fault = _Fault(at, error)
+        outcome = _try_call(name, arguments, fault)
+        found.runs += fault.raised
+        if fault.raised and outcome == "ticket":
             found.fault(f"{name} {arguments}: {error.__name__} at call {at}, and it runs")
     return found
 
 
 def _sizes(found: Found) -> Iterator[tuple[str, dict[str, Any], int]]:
     for name, arguments in _calls():
+        # Once before, so that what is remembered between calls is there in all of them.
+        _try_call(name, arguments, _Fault(0, Injected))
         counted = _Fault(0, Injected)
         if _try_call(name, arguments, counted) != "ticket":
             found.fault(f"{name} {arguments} does not run without any fault")
