@@ -30,6 +30,18 @@ SSE_WIRES = tuple(wire for wire in TEXT_WIRES if wire != "ollama")
 BEDROCK_EVENT = "contentBlockDelta"
 """As what bytes that say nothing of themselves are sent there."""
 
+PROVIDERS = {
+    "openai": "openai-chat",
+    "mistral": "openai-chat",
+    "openai-responses": "openai-responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+    "ollama": "ollama",
+    "bedrock": "bedrock",
+    "cohere": "cohere",
+}
+"""One provider of each wire, and one that is stricter than its wire."""
+
 
 class Text(NamedTuple):
     """Words of the answer."""

@@ -26,7 +26,7 @@ from toolwire.approval.request import ApprovalRequest
 from toolwire.messages import ToolCallPart, ToolResultPart
 from toolwire.tools.definition import Risk
 from toolwire.transport import HttpRequest
-from wire_bodies import Call, End, Text, body
+from wire_bodies import PROVIDERS, Call, End, Text, body
 
 
 class Tools:
@@ -198,17 +198,6 @@ def test_random_answers_stopped_at_random_moments() -> None:
 
 
 # The whole agent, at every provider.
-
-PROVIDERS = {
-    "openai": "openai-chat",
-    "mistral": "openai-chat",
-    "openai-responses": "openai-responses",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-    "ollama": "ollama",
-    "bedrock": "bedrock",
-    "cohere": "cohere",
-}
 
 
 @toolwire.tool(risk="read")

@@ -15,19 +15,7 @@ from toolwire import Agent
 from toolwire.agent.events import HistoryMoved, RunFinished, TurnStarted
 from toolwire.messages import user
 from toolwire.transport import HttpRequest
-from wire_bodies import Call, End, Text, Thought, body
-
-PROVIDERS = {
-    "openai": "openai-chat",
-    "mistral": "openai-chat",
-    "openai-responses": "openai-responses",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-    "ollama": "ollama",
-    "bedrock": "bedrock",
-    "cohere": "cohere",
-}
-"""One provider of each wire, and one that is stricter than its wire."""
+from wire_bodies import PROVIDERS, Call, End, Text, Thought, body
 
 
 @toolwire.tool(risk="read")
