@@ -286,6 +286,10 @@ class _Reader:
         if self._document_end(named, line + 1, tabs) != (last.start_byte, last.end_byte):
             raise NotUnderstood("a here-document does not end where the parser says")
         if named.raw == named.word.text:
+            text = self._source[line + 1 : last.start_byte]
+            if "\\\n" in text and ("$(" in text or "`" in text):
+                # Bash joins the lines before it reads the substitution, also inside quotes.
+                raise NotUnderstood("a here-document joins lines around a substitution")
             self._words.document(line + 1, last.start_byte)
             self._look_inside()
         for child in children[:-2]:
