@@ -60,8 +60,8 @@ setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too
 run: setup ## Talk to a real local model that calls real tools
 	@$(BIN)/toolwire run
 
-test: $(VENV)/.test ## All tests, in parallel (about eight minutes on two cores; fetches the embedded model once)
-	@echo "Testing (about eight minutes) …"
+test: $(VENV)/.test ## All tests, in parallel (about nine minutes on two cores; fetches the embedded model once)
+	@echo "Testing (about nine minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures" -q
 
 check: $(VENV)/.test $(VENV)/.bench ## Format, lint and strict types (under a minute)
