@@ -15,6 +15,7 @@ from typing import Any
 from toolwire.approval.gate import Gate, Ticket
 from toolwire.execution.executor import Executor
 from toolwire.execution.work import Work
+from toolwire.tools.running import RunningCall
 
 _REDEEM, _RUN, _WORK = Gate.redeem, Executor.run, Work.run
 
@@ -54,11 +55,12 @@ def counting() -> Iterator[Count]:
     current: ContextVar[_Run | None] = ContextVar("run", default=None)
     before = Gate.redeem, Executor.run, Work.run
 
-    def counted_redeem(self: Gate, ticket: Ticket) -> None:
-        _REDEEM(self, ticket)
+    def counted_redeem(self: Gate, ticket: Ticket) -> RunningCall:
+        running = _REDEEM(self, ticket)
         now = current.get()
         if now is not None and now.ticket is ticket:
             now.taken += 1
+        return running
 
     async def counted_run(self: Executor, ticket: Any, *arguments: Any, **options: Any) -> Any:
         now = _Run(ticket)

@@ -128,6 +128,10 @@ class ProgramError(ToolwireError):
     """A program that could not be started. Facts: program, cwd, errno."""
 
 
+class FileRefused(ToolwireError):
+    """A path that may not or cannot be opened, or a file that cannot be changed. Fact: path."""
+
+
 class RunLimitReached(ToolwireError):
     """An agent run hit one of its own bounds (turns, calls, failed tries). Facts: what, limit."""
 

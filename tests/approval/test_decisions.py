@@ -242,11 +242,11 @@ def test_changing_a_folder_may_change_what_is_denied_in_it(workspace: Workspace)
 # Policy
 
 
-def test_gits_own_folder_is_read_by_all_and_written_in_full(workspace: Workspace) -> None:
+def test_gits_own_folder_is_read_by_all_and_asked_about_for_more(workspace: Workspace) -> None:
     for mode, tool, decision in [
         ("auto-edit", READ, ALLOW),
         ("auto-edit", WRITE, ASK),
-        ("full", WRITE, ALLOW),
+        ("full", WRITE, ASK),
     ]:
         assert Policy(mode).judge(tool, {"path": ".git/config"}, workspace).decision is decision, (mode, tool.name)
 

@@ -11,16 +11,22 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from contextvars import copy_context
+from copy import deepcopy
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ..errors import TicketRefused
+from ..errors import TicketRefused, ToolwireError
 from ..stream.invocation import ToolInvocation
 from ..tools.definition import ToolDefinition
+from ..tools.running import CURRENT, Preview, RunningCall
 from .audit import Audit, AuditRecord
+from .hidden import marked
 from .memory import Memory, offers_for, refusals_for
 from .misreading import warnings
+from .parts import path_arguments
 from .places import Workspace
 from .policy import Policy, Verdict
 from .request import Answer, ApprovalRequest, Ask, Scope
@@ -31,6 +37,10 @@ ANSWER_SECONDS = 3600.0
 """How long a person is waited for. Whoever may be away for longer uses a durable run."""
 LEAVE_SECONDS = 1.0
 """How long a question that was given up may take to leave."""
+PREVIEW_SECONDS = 5.0
+"""How long a tool may take to work out what it would change."""
+PREVIEW_CHARACTERS = 20_000
+"""How much of that is shown: more than anyone reads in a terminal."""
 TICKET_SECONDS = 3600.0
 """How long a ticket is good: it may wait its turn behind calls that run alone."""
 
@@ -54,6 +64,7 @@ class _Given(NamedTuple):
     digest: str
     tool: ToolDefinition
     expires: float
+    seen: str
 
 
 async def _ask(ask: Ask, request: ApprovalRequest) -> Any:
@@ -73,9 +84,15 @@ class Denial(msgspec.Struct, frozen=True):
 
 
 def call_digest(
-    invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, environment: Mapping[str, str]
+    invocation: ToolInvocation,
+    tool: ToolDefinition,
+    workspace: Workspace,
+    environment: Mapping[str, str],
+    real: Mapping[str, str] | None = None,
 ) -> str:
-    """What a ticket is bound to: the call's ids and exact arguments, the tool's whole definition, where it runs."""
+    """What a ticket is bound to: the call's ids and exact arguments, the tool's whole definition, where it runs, and
+    where its paths lead: `real`, or else as they do now.
+    """
     bound = [
         invocation.id,
         invocation.call_id,
@@ -83,11 +100,18 @@ def call_digest(
         invocation.tool_name,
         invocation.arguments,
         tool.digest(),
-        workspace.root,
+        workspace.roots,
         workspace.cwd,
         dict(environment),
+        dict(real_paths(invocation, tool, workspace) if real is None else real),
     ]
     return hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).hexdigest()
+
+
+def real_paths(invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace) -> dict[str, str]:
+    """Where the paths among the arguments lead now, links followed, by how they are given."""
+    given = [*path_arguments(tool, invocation.arguments), invocation.arguments.get(tool.folder)]
+    return {path: workspace.place(path).real for path in given if isinstance(path, str) and "\0" not in path}
 
 
 class Gate:
@@ -158,7 +182,8 @@ class Gate:
         if self._ask is None:
             self._write("denied", invocation, tool, digest, why=verdict.why, source=verdict.source, who="nobody")
             return Denial(f"it needs approval, and nobody is there to ask: {verdict.why}")
-        request = self._request(invocation, tool, digest, verdict)
+        preview = await self._preview(invocation, tool)
+        request = self._request(invocation, tool, digest, verdict, preview)
         self._write("asked", invocation, tool, digest, why=verdict.why, source=verdict.source)
         if on_asked is not None:
             on_asked(request)
@@ -170,9 +195,9 @@ class Gate:
             raise
         if on_answered is not None:
             on_answered(request, answer)
-        return self._take(answer, request, tool)
+        return self._take(answer, request, tool, preview.state)
 
-    def _take(self, answer: Answer, request: ApprovalRequest, tool: ToolDefinition) -> Ticket | Denial:
+    def _take(self, answer: Answer, request: ApprovalRequest, tool: ToolDefinition, seen: str) -> Ticket | Denial:
         """What becomes of the call with this answer."""
         invocation, digest = request.invocation, request.digest
         if not answer.allowed:
@@ -191,6 +216,7 @@ class Gate:
             if problem is not None:
                 return self._deny(invocation, tool, answer, f"the changed arguments do not fit: {problem}")
             digest = self._digest(invocation, tool)
+            seen = ""
         elif digest != self._digest(invocation, tool):
             return self._deny(invocation, tool, answer, "the call was changed while the person was asked")
         else:
@@ -200,7 +226,7 @@ class Gate:
         if now.decision is Decision.DENY:
             return self._deny(invocation, tool, answer, f"it is denied: {now.why}")
         self._write("approved", invocation, tool, digest, why=answer.scope, source=request.source, who=answer.who)
-        return self._ticket(invocation, tool, digest, edited=answer.arguments is not None)
+        return self._ticket(invocation, tool, digest, edited=answer.arguments is not None, seen=seen)
 
     def judge(self, invocation: ToolInvocation, tool: ToolDefinition) -> Verdict:
         """What policy says of the call. A repaired one is asked about at least: it is a reader's guess."""
@@ -209,18 +235,24 @@ class Gate:
             return Verdict(Decision.ASK, "the call was malformed and was repaired")
         return verdict
 
-    def redeem(self, ticket: Ticket) -> None:
-        """Takes the ticket, once; raises `TicketRefused` unless it permits exactly the call that it holds now."""
+    def redeem(self, ticket: Ticket) -> RunningCall:
+        """Takes the ticket, once, and gives what the call may know of where it runs.
+
+        Raises `TicketRefused` unless it permits exactly the call that it holds now.
+        """
         call = ticket.invocation
         given = self._given.pop(ticket, None)
         if given is None:
             raise TicketRefused("this ticket was used already or never given out", call=call.id)
-        same = ticket.tool is given.tool and ticket.digest == given.digest == self._digest(call, given.tool)
-        if not same:
+        # What the call may open is what this one look at the disk found, and it is what was approved.
+        running = self._running(call, given.tool, given.seen)
+        digest = call_digest(call, given.tool, self.workspace, self.environment, running.real)
+        if not (ticket.tool is given.tool and ticket.digest == given.digest == digest):
             raise TicketRefused("the call is not the one that was approved", call=call.id)
         if self._clock() > given.expires:
             raise TicketRefused("the approval of this call has expired", call=call.id)
         self._write("started", call, given.tool, given.digest)
+        return running
 
     def finished(self, ticket: Ticket, outcome: str) -> None:
         """Writes down how a call ended whose ticket was redeemed."""
@@ -229,16 +261,50 @@ class Gate:
     def _digest(self, invocation: ToolInvocation, tool: ToolDefinition) -> str:
         return call_digest(invocation, tool, self.workspace, self.environment)
 
-    def _ticket(self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, *, edited: bool = False) -> Ticket:
+    def _running(self, invocation: ToolInvocation, tool: ToolDefinition, seen: str = "") -> RunningCall:
+        return RunningCall(
+            id=invocation.id,
+            tool=tool.name,
+            cwd=self.workspace.cwd,
+            environment=MappingProxyType(dict(self.environment)),
+            report=lambda _: None,
+            roots=self.workspace.roots,
+            real=MappingProxyType(real_paths(invocation, tool, self.workspace)),
+            is_closed=lambda path: self.policy.closes(tool, path, self.workspace),
+            seen=seen,
+        )
+
+    async def _preview(self, invocation: ToolInvocation, tool: ToolDefinition) -> Preview:
+        """What the call would change, where its tool can tell; a fault or a delay there is told in its place."""
+        if tool.preview is None:
+            return Preview("")
+        context = copy_context()
+        context.run(CURRENT.set, self._running(invocation, tool))
+        looking = asyncio.get_running_loop().run_in_executor(
+            None, context.run, tool.preview, deepcopy(invocation.arguments)
+        )
+        try:
+            preview = await asyncio.wait_for(looking, PREVIEW_SECONDS)
+        except ToolwireError as error:
+            return Preview(f"It would fail: {error}")
+        except Exception as error:
+            return Preview(f"What it would change cannot be shown ({type(error).__name__}).")
+        text, more = preview.text[:PREVIEW_CHARACTERS], len(preview.text) - PREVIEW_CHARACTERS
+        shown = "\n".join(map(marked, text.split("\n")))
+        return Preview(f"{shown}\n… {more:,} more characters" if more > 0 else shown, preview.state)
+
+    def _ticket(
+        self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, *, edited: bool = False, seen: str = ""
+    ) -> Ticket:
         now = self._clock()
         for expired in [known for known, given in self._given.items() if given.expires < now]:
             del self._given[expired]
         ticket = Ticket(invocation, tool, digest, edited=edited)
-        self._given[ticket] = _Given(digest, tool, now + self._ticket_seconds)
+        self._given[ticket] = _Given(digest, tool, now + self._ticket_seconds, seen)
         return ticket
 
     def _request(
-        self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, verdict: Verdict
+        self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, verdict: Verdict, preview: Preview
     ) -> ApprovalRequest:
         shown = show_arguments(invocation.arguments)
         verdicts = self.policy.judge_parts(tool, invocation.arguments, self.workspace)
@@ -251,6 +317,7 @@ class Gate:
             source=verdict.source,
             shown=shown.text,
             fully_shown=shown.complete,
+            preview=preview.text,
             warnings=tuple(warnings(invocation.arguments)),
             parts=tuple(str(each.part) for each in verdicts if each.part is not None),
             offers=offers,

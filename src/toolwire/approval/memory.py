@@ -17,6 +17,7 @@ from ..tools.definition import Risk, ToolDefinition
 from .commands.command_line import Command, Word
 from .commands.programs import can_be_kept, kept_prefix
 from .parts import Part
+from .path_patterns import is_below
 from .patterns import is_literal, literal, literal_words, pattern_words, plain
 from .places import Place, Workspace
 from .policy import Verdict
@@ -136,14 +137,14 @@ def _path_offers(rule: Rule, places: list[Place], workspace: Workspace) -> Itera
     exact = dict.fromkeys(_pattern(place.written, place, workspace) for place in places)
     name = rule.tool[0]
     yield Offer(msgspec.structs.replace(rule, path=tuple(exact)), f"{name}: {_joined(exact)}")
-    if all(place.inside and place.written != workspace.root for place in places):
+    if all(place.inside and place.written not in workspace.roots for place in places):
         folders = dict.fromkeys(_pattern(os.path.dirname(place.written), place, workspace) + "/*" for place in places)
         yield Offer(msgspec.structs.replace(rule, path=tuple(folders)), f"{name}: {_joined(folders)}")
 
 
 def _pattern(path: str, place: Place, workspace: Workspace) -> str:
     """The pattern of one path: from the workspace's root where it lies inside."""
-    if not place.inside or path == workspace.root == place.written:
+    if not place.inside or path == workspace.root == place.written or not is_below(path, workspace.root):
         return literal(path)
     return "." if path == workspace.root else f"./{literal(os.path.relpath(path, workspace.root))}"
 

@@ -17,7 +17,7 @@ from ..tools.definition import Risk, ToolDefinition
 from .commands.command_line import Command, Word, WordKind
 from .commands.expansion import links_below, names_matching
 from .commands.git import takes_for_repository
-from .commands.programs import is_breaker, program
+from .commands.programs import are_harmless_variables, is_breaker, program
 from .commands.readers import files_read, looks_below
 from .commands.shell import read_command_line
 from .commands.starters import started_by
@@ -59,29 +59,68 @@ def parts_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspa
 
 def _parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> Iterator[Part]:
     if tool.command:
-        for part in _command_parts(arguments.get(tool.command), workspace):
+        for part in _shell_parts(tool, arguments, workspace):
             # What runs somewhere else, or nobody knows where, is no harmless read here.
             is_elsewhere = tool.risk in (Risk.NETWORK, Risk.DANGEROUS, None)
             yield msgspec.structs.replace(part, risk=tool.risk) if is_elsewhere else part
+    for path in path_arguments(tool, arguments):
+        yield _path_part(tool, path, workspace)
+    if tool.network and arguments.get(tool.network):
+        yield Part(Risk.NETWORK)
+
+
+def path_arguments(tool: ToolDefinition, arguments: dict[str, Any]) -> Iterator[Any]:
+    """What stands in the arguments that are paths, one by one; anything may."""
     for name in tool.paths:
-        yield from _path_parts(tool.risk, arguments.get(name), workspace)
+        value = arguments.get(name)
+        yield from value if isinstance(value, list) else () if value is None else (value,)
 
 
-def _path_parts(risk: Risk | None, value: Any, workspace: Workspace) -> Iterator[Part]:
-    if value is None:
-        return
-    for path in value if isinstance(value, list) else [value]:
-        if not isinstance(path, str) or "\0" in path:
-            yield Part(risk, unsure="a path is not a plain text")
-            continue
-        place = workspace.place(path)
-        # What is done to a folder may be done to everything in it.
-        roots = (place,) if risk is not Risk.READ and os.path.isdir(place.real) else ()
-        if path.startswith("~"):
-            places = (place, workspace.place(path, home=True))
-            yield Part(risk, places=places, roots=roots, unsure="the tool may take ~ for the home folder")
-        else:
-            yield Part(risk, places=(place,), roots=roots)
+def _path_part(tool: ToolDefinition, path: Any, workspace: Workspace) -> Part:
+    risk = tool.risk
+    if not isinstance(path, str) or "\0" in path:
+        words = "a path is not a plain text"
+        return Part(risk, refused=words) if tool.confined else Part(risk, unsure=words)
+    place = workspace.place(path)
+    if tool.confined:
+        # It takes a path as it is written, so that nothing is unsure about it.
+        return Part(risk, places=(place,), refused="" if place.inside else _outside(place, workspace))
+    # What is done to a folder may be done to everything in it.
+    roots = (place,) if risk is not Risk.READ and os.path.isdir(place.real) else ()
+    if path.startswith("~"):
+        places = (place, workspace.place(path, home=True))
+        return Part(risk, places=places, roots=roots, unsure="the tool may take ~ for the home folder")
+    return Part(risk, places=(place,), roots=roots)
+
+
+def _outside(place: Place, workspace: Workspace) -> str:
+    there = f" (it leads to {place.real[:_SHOWN]!r})" if place.real != place.written else ""
+    folders = " and ".join(map(repr, workspace.roots))
+    return f"{place.given[:_SHOWN]!r}{there} is outside of {folders}, where this tool works; give a path inside"
+
+
+def _shell_parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> Iterator[Part]:
+    """The parts of a command line, run where and with what the other arguments say."""
+    folder = arguments.get(tool.folder)
+    if folder is not None:
+        if not isinstance(folder, str) or "\0" in folder:
+            yield Part(tool.risk, unsure="the folder is not a plain text")
+            return
+        place = workspace.place(folder)
+        yield Part(Risk.READ, places=(place,), refused="" if place.inside else _outside(place, workspace))
+        workspace = workspace.starting_in(folder)
+    given = arguments.get(tool.variables) or {}
+    if not isinstance(given, dict):
+        yield Part(tool.risk, unsure="the variables are not names with values")
+    elif not are_harmless_variables(given):
+        names = ", ".join(name[:_SHOWN] for name in list(given)[:_NAMED])
+        yield Part(tool.risk, unsure=f"what it runs may depend on the variables that are set for it: {names}")
+    yield from _command_parts(arguments.get(tool.command), workspace)
+
+
+_SHOWN = 200
+"""Characters of a path or a name in a sentence."""
+_NAMED = 10
 
 
 def _command_parts(text: Any, workspace: Workspace) -> Iterator[Part]:

@@ -7,6 +7,7 @@ file system may change.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -27,12 +28,18 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Workspace:
-    """The folder that calls may work in, and the folder that relative paths start from."""
+    """The folders that calls may work in: `root` and any `further` ones. Relative paths start from `cwd`."""
 
-    __slots__ = ("cwd", "home", "root")
+    __slots__ = ("cwd", "home", "root", "roots")
 
-    def __init__(self, root: str | os.PathLike[str], cwd: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        cwd: str | os.PathLike[str] | None = None,
+        further: Iterable[str | os.PathLike[str]] = (),
+    ) -> None:
         self.root = os.path.realpath(root)
+        self.roots = tuple(dict.fromkeys((self.root, *map(os.path.realpath, further))))
         self.cwd = self.root if cwd is None else os.path.realpath(cwd)
         self.home = os.path.expanduser("~")
 
@@ -61,5 +68,9 @@ class Workspace:
         real = os.path.realpath(os.path.join(base, path))
         return Place(given, written, real, self._holds(written) and self._holds(real))
 
+    def starting_in(self, folder: str) -> Workspace:
+        """The same with another folder that relative paths start from."""
+        return Workspace(self.root, os.path.join(self.cwd, folder), self.roots[1:])
+
     def _holds(self, path: str) -> bool:
-        return path == self.root or path.startswith(self.root.rstrip(os.sep) + os.sep)
+        return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in self.roots)

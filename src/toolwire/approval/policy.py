@@ -15,8 +15,9 @@ import msgspec
 from ..errors import ConfigError
 from ..tools.definition import Risk, ToolDefinition
 from .parts import Part, parts_of
-from .places import Place, Workspace
+from .places import Workspace
 from .rules import Decision, Fit, Rule
+from .run_later import runs_later
 
 
 class Mode(StrEnum):
@@ -93,8 +94,13 @@ class Policy:
         """The verdict on each part of a call."""
         return [self._judge_part(tool, arguments, part, workspace) for part in parts_of(tool, arguments, workspace)]
 
+    def closes(self, tool: ToolDefinition, path: str, workspace: Workspace) -> bool:
+        """Whether a rule keeps the tool from reading this file unasked."""
+        verdict = self._judge_part(tool, {}, Part(Risk.READ, places=(workspace.place(path),)), workspace)
+        return verdict.rule is not None and verdict.decision is not Decision.ALLOW
+
     def _judge_part(self, tool: ToolDefinition, arguments: dict[str, Any], part: Part, workspace: Workspace) -> Verdict:
-        found = list(self._fixed(part))
+        found = list(self._fixed(tool, part))
         allowed: Verdict | None = None
         for rule in self._rules:
             fit = rule.fit(tool, arguments, part, workspace)
@@ -113,8 +119,17 @@ class Policy:
             return max(found, key=lambda verdict: verdict.decision)
         return allowed or self._default(part)
 
-    def _fixed(self, part: Part) -> Iterator[Verdict]:
+    def _fixed(self, tool: ToolDefinition, part: Part) -> Iterator[Verdict]:
         """What holds whatever rules allow."""
+        if part.risk is not Risk.READ:
+            if tool.asks:
+                yield Verdict(Decision.ASK, tool.asks, None, part, True)
+            for place in part.places:
+                why = runs_later(place)
+                if why:
+                    words = f"{_short(part)} may write {place.given[:_SHORT]!r}, and {why}"
+                    yield Verdict(Decision.ASK, words, None, part, True)
+                    break
         if part.refused:
             yield Verdict(Decision.DENY, part.refused, None, part, True)
         if self.mode is Mode.READ_ONLY and part.risk is None:
@@ -136,8 +151,6 @@ class Policy:
             return Verdict(Decision.ASK, why, None, part)
         if part.risk is Risk.WRITE and self.mode is Mode.AUTO_EDIT and not part.places:
             return Verdict(Decision.ASK, f"where {_short(part)} writes is not known", None, part)
-        if part.risk is Risk.WRITE and self.mode is Mode.AUTO_EDIT and any(map(_is_in_git, part.places)):
-            return Verdict(Decision.ASK, f"{_short(part)} is git's own, which runs what stands there", None, part)
         if decision is Decision.ALLOW:
             return Verdict(decision, f"the mode {self.mode} lets it run", None, part)
         words = f"is of risk {part.risk}" if part.risk is not None else "is of unknown risk"
@@ -151,10 +164,6 @@ _SHORT = 200
 def _short(part: Part) -> str:
     words = str(part)
     return words if len(words) <= _SHORT else f"{words[:_SHORT]}…"
-
-
-def _is_in_git(place: Place) -> bool:
-    return any(".git" in form.casefold().split("/") for form in (place.written, place.real))
 
 
 _A, _K, _D = Decision.ALLOW, Decision.ASK, Decision.DENY

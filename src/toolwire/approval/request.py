@@ -44,6 +44,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
     """The exact arguments, readable; where it is all of them, `shown.read_arguments` gives them back."""
     fully_shown: bool
     """Whether `shown` is all of them. If not, a yes holds for this call alone."""
+    preview: str
+    """What it would change, as a unified diff or in a sentence; empty for tools that cannot tell."""
     warnings: tuple[str, ...]
     """What a person may misread in them, a sentence each: hidden characters, letters that look like others."""
     parts: tuple[str, ...]

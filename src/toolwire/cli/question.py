@@ -17,6 +17,9 @@ from ..approval.request import ApprovalRequest
 from ..approval.shown import show_arguments
 
 SHOWN_PARTS = 20
+PREVIEW_LINES = 200
+"""How much of a change is shown: longer ones are seen whole in the arguments."""
+_DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("+", "green"), ("-", "red"), ("@@", "cyan"))
 SENTENCE_CHARACTERS = 500
 """How much of a sentence, a name or a part is shown. The arguments below it are exact."""
 _NO_RULE = ("mode", "not understood")
@@ -41,6 +44,7 @@ def question_lines(request: ApprovalRequest, width: int, kept_in: str) -> Iterat
     by = "" if request.source in _NO_RULE else f" ({marked(request.source)})"
     yield from sentence(f"Asked because {marked(request.why)}{by}", width)
     yield from argument_lines(request.shown, width)
+    yield from _preview_lines(request.preview, width)
     if request.parts != ("the call",):
         for part in request.parts[:SHOWN_PARTS]:
             yield from sentence(f"- {marked(part)}", width)
@@ -71,6 +75,19 @@ def argument_lines(shown: str, width: int) -> Iterator[Line]:
         for piece in _pieces(line, width - _BESIDE):
             yield Line(bar + piece)
             bar = _GO_ON
+
+
+def _preview_lines(preview: str, width: int) -> Iterator[Line]:
+    """What it would change, each line behind a bar as the arguments are, in the colours of a diff."""
+    if not preview:
+        return
+    yield from sentence("What it would change:", width)
+    lines = preview.split("\n")
+    for line in lines[:PREVIEW_LINES]:
+        style = next((style for start, style in _DIFF_STYLES if line.startswith(start)), "")
+        yield from (shown._replace(style=style) for shown in argument_lines(line, width))
+    if len(lines) > PREVIEW_LINES:
+        yield from sentence(f"… and {len(lines) - PREVIEW_LINES} more lines", width)
 
 
 def sentence(text: str, width: int, style: str = "") -> Iterator[Line]:

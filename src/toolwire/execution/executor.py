@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from copy import deepcopy
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -64,6 +64,7 @@ class _Call(NamedTuple):
     ticket: Ticket
     tool: ToolDefinition
     arguments: dict[str, Any]
+    running: RunningCall
     reporter: Reporter
 
 
@@ -88,12 +89,13 @@ class Executor:
                 hint="Give the agent the function itself, not only its schema.",
                 call=ticket.invocation.id,
             )
-        self._gate.redeem(ticket)
+        running = self._gate.redeem(ticket)
         invocation, tool = ticket.invocation, ticket.tool
         started = time.monotonic()
         reporter = Reporter(on_progress, self._redactor)
         try:
-            ending = await self._end_of(_Call(ticket, tool, deepcopy(invocation.arguments), reporter))
+            running = replace(running, report=reporter.message)
+            ending = await self._end_of(_Call(ticket, tool, deepcopy(invocation.arguments), running, reporter))
         except asyncio.CancelledError as cancelled:
             still_runs = any(ticket is given_up for given_up, _ in self._given_up.values())
             note = self._write_down(ticket, "cancelled (still running)" if still_runs else "cancelled")
@@ -154,14 +156,7 @@ class Executor:
         assert tool.call is not None, "a tool without a function is refused before"
         if self._still_running() >= GIVEN_UP:
             return Ending(f"not run: {GIVEN_UP} calls that were given up are still running", "error")
-        running = RunningCall(
-            id=call.ticket.invocation.id,
-            tool=tool.name,
-            cwd=self._gate.workspace.cwd,
-            environment=MappingProxyType(dict(self._gate.environment)),
-            report=call.reporter.message,
-        )
-        work = Work(tool.call, deepcopy(call.arguments), running, call.reporter)
+        work = Work(tool.call, deepcopy(call.arguments), call.running, call.reporter)
         task = asyncio.create_task(work.run(), name=f"toolwire-tool {tool.name}")
         limit = self._timeout if tool.timeout is None else tool.timeout
         late = False

@@ -14,6 +14,7 @@ import msgspec
 
 from ..errors import ConfigError, ToolDefinitionError
 from .check import MAX_DEPTH, ArgumentCheck, cut, measure
+from .running import Preview
 
 NAME_LENGTH = 128
 _NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
@@ -43,9 +44,14 @@ class ToolDefinition:
     tool can be declared to a model but not run. `timeout` is in seconds, `None` for the executor's own.
 
     What approval looks at beside the risk: `paths` names the arguments that are file paths, `command` the one that is
-    a shell command line. What execution may do: an `exclusive` tool never runs beside another; `retries` are made
-    after a failure, only for a tool that reads or is `idempotent`; a result is kept for `cache` seconds and given
-    again for the same arguments, only for a tool that reads.
+    a shell command line, `folder` the one that says where it runs, `variables` the one with environment variables for
+    it, `network` the one that, when true, lets it reach other machines. `asks` is a sentence for a tool that is asked
+    about whatever allows it: why. The paths of a `confined` tool lie inside the workspace, or the call is denied
+    without a question. `preview` shows a person what a call would change before they are asked.
+
+    What execution may do: an `exclusive` tool never runs beside another; `retries` are made after a failure, only for
+    a tool that reads or is `idempotent`; a result is kept for `cache` seconds and given again for the same arguments,
+    only for a tool that reads.
     """
 
     name: str
@@ -56,6 +62,12 @@ class ToolDefinition:
     timeout: float | None = None
     paths: tuple[str, ...] = ()
     command: str = ""
+    folder: str = ""
+    variables: str = ""
+    network: str = ""
+    asks: str = ""
+    confined: bool = False
+    preview: Callable[[dict[str, Any]], Preview] | None = None
     exclusive: bool = False
     idempotent: bool = False
     retries: int = 0
@@ -86,8 +98,8 @@ class ToolDefinition:
         """What the tool says of its arguments and of running it again must be true of its schema and its risk."""
         object.__setattr__(self, "paths", tuple(self.paths))
         properties = self.parameters.get("properties", {})
-        for name in (*self.paths, *([self.command] if self.command else [])):
-            if name not in properties:
+        for name in (*self.paths, self.command, self.folder, self.variables, self.network):
+            if name and name not in properties:
                 raise self._error(f"it has no argument {cut(repr(name))}", hint="Name arguments that its schema has.")
         if self.retries < 0 or (self.retries and self.risk is not Risk.READ and not self.idempotent):
             raise self._error(
@@ -156,6 +168,11 @@ class ToolDefinition:
             self.timeout,
             self.paths,
             self.command,
+            self.folder,
+            self.variables,
+            self.network,
+            self.asks,
+            self.confined,
             self.exclusive,
             self.idempotent,
             self.retries,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ConfigError
@@ -25,6 +25,24 @@ class RunningCall:
     """What children may see of the environment."""
     report: Callable[[Any], None]
     """Tells progress; from any thread."""
+    roots: tuple[str, ...] = ()
+    """The folders that calls may work in, the workspace first: absolute, links followed."""
+    real: Mapping[str, str] = field(default_factory=dict)
+    """Where the paths among the arguments led, links followed, when the call was approved: what it may open."""
+    is_closed: Callable[[str], bool] = lambda path: False
+    """Whether a rule keeps a file from being read unasked: a tool that looks through folders leaves such out."""
+    seen: str = ""
+    """What the person was shown the change of (`Preview.state`); empty where nobody was shown any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a call would change, for a person to see before they say yes."""
+
+    text: str
+    """A unified diff, or a sentence where there is none."""
+    state: str = ""
+    """A mark of what the change was worked out from; the call is given it back as `this_call().seen`."""
 
 
 CURRENT: ContextVar[RunningCall | None] = ContextVar("toolwire-call", default=None)

@@ -4,6 +4,8 @@ person may allow for longer than once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from .command_line import Command, Word
@@ -94,7 +96,12 @@ _HARMLESS_VARIABLES = names(
 
 def sets_harmless(command: Command) -> bool:
     """Whether the variables that are set for it change neither what it runs nor where it looks."""
-    return _HARMLESS_VARIABLES.issuperset(command.assignments)
+    return are_harmless_variables(command.assignments)
+
+
+def are_harmless_variables(given: Iterable[str]) -> bool:
+    """The same for variables by name."""
+    return _HARMLESS_VARIABLES.issuperset(given)
 
 
 def program(command: Command) -> tuple[Word, ...]:

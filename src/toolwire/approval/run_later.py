@@ -1,0 +1,161 @@
+"""Files that run later: what writes one of them runs whatever it wrote, unseen, when something else is done.
+
+Hooks of version control, start files of shells and programs, jobs of CI, tasks of editors, servers of agents. To write
+one is to run it, so it is asked about whatever allows writing. Names are compared without case and in one Unicode form,
+because some disks do; a file need not be there yet, and a folder of the list stands for everything below it.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+
+from .places import Place
+
+_NAMES = {
+    "version control runs what stands there": """
+        .git git~1 .gitmodules .gitconfig .hg .hgrc .svn .bzr .jj .husky .githooks .lefthook lefthook.yml lefthook.yaml
+        .lefthook.yml .lefthook.yaml lefthook.toml lefthook-local.yml .pre-commit-config.yaml .pre-commit-hooks.yaml
+        .overcommit.yml
+    """,
+    "shells and programs run it when they start": """
+        .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+        .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .envrc .xinitrc .xsession .xsessionrc .xprofile .xserverrc
+        .pam_environment .tmux.conf .screenrc .gdbinit .lldbinit .pythonrc .pythonrc.py .pdbrc .irbrc .pryrc .rprofile
+        .renviron .psqlrc .sqliterc .my.cnf .octaverc .ghci .iex.exs .curlrc .wgetrc .ripgreprc .ackrc .latexmkrc
+        .mailcap .netrc .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc .gemrc .condarc .bazelrc .mise.toml mise.toml
+        .mise.local.toml mise.local.toml sitecustomize.py usercustomize.py .ssh .gnupg
+    """,
+    "CI runs it": """
+        .gitlab-ci.yml .gitlab-ci.yaml .travis.yml .circleci .drone.yml .drone.yaml .buildkite .woodpecker
+        .woodpecker.yml .woodpecker.yaml .cirrus.yml .cirrus.star appveyor.yml .appveyor.yml azure-pipelines.yml
+        azure-pipelines.yaml bitbucket-pipelines.yml cloudbuild.yaml cloudbuild.yml jenkinsfile
+        .semaphore .teamcity .tekton .builds .build.yml wercker.yml buildspec.yml .forgejo .gitea codefresh.yml
+        .scrutinizer.yml netlify.toml vercel.json dependabot.yml renovate.json .renovaterc .renovaterc.json
+    """,
+    "editors run what it says": """
+        .vscode .idea .fleet .zed .cursor .cursorrules .windsurf .nova .devcontainer .devcontainer.json .vim .vimrc
+        .gvimrc .exrc .nvimrc .nvim.lua .nvim .emacs .emacs.d .spacemacs .doom.d .dir-locals.el .dir-locals-2.el
+        session.vim .kakrc .sublime-project
+    """,
+    "it decides what agents may do and start": """
+        .toolwire .mcp.json mcp.json .mcp mcp.toml .mcp.toml mcp-config.json mcp_config.json claude_desktop_config.json
+        .claude .claude.json .codex .gemini .continue .aider.conf.yml .goose .opencode opencode.json .kiro .roo .cline
+    """,
+}
+"""Names of files and folders, wherever they lie."""
+
+_TAILS = {
+    "CI runs it": (".github/workflows", ".github/actions", ".github/dependabot.yml", ".ci"),
+    "shells and programs run it when they start": (
+        ".config/fish",
+        ".config/git",
+        ".config/pip",
+        ".config/nushell",
+        ".config/environment.d",
+        ".config/direnv",
+        ".config/mise",
+        ".config/xonsh",
+        ".config/powershell",
+        ".cargo/config",
+        ".cargo/config.toml",
+        ".cargo/bin",
+        ".local/bin",
+        ".ipython/profile_default",
+        ".jupyter",
+        ".pip/pip.conf",
+    ),
+    "the system starts it": (
+        ".config/systemd",
+        ".config/autostart",
+        ".local/share/applications",
+        ".local/share/systemd",
+        ".local/share/dbus-1",
+        "library/launchagents",
+        "library/launchdaemons",
+    ),
+    "editors run what it says": (
+        ".config/nvim",
+        ".config/vim",
+        ".config/emacs",
+        ".config/code",
+        ".config/zed",
+        ".config/helix",
+        ".config/kak",
+        ".config/micro",
+    ),
+    "it decides what agents may do and start": (".config/toolwire", ".config/claude", ".config/goose"),
+}
+"""The same for names that mean it only below another."""
+
+_ENDINGS = {
+    "editors run what it says": (".code-workspace", ".sublime-project"),
+    "Python runs it at every start": (".pth",),
+}
+
+_TOPS = {
+    "the system starts it": (
+        *(
+            "/etc/crontab",
+            "/etc/cron.d",
+            "/etc/cron.hourly",
+            "/etc/cron.daily",
+            "/etc/cron.weekly",
+            "/etc/cron.monthly",
+        ),
+        *("/var/spool/cron", "/var/spool/at", "/etc/systemd", "/lib/systemd", "/usr/lib/systemd", "/etc/init.d"),
+        *("/etc/rc.local", "/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/profile", "/etc/profile.d", "/etc/zsh"),
+        *(
+            "/etc/bash.bashrc",
+            "/etc/environment",
+            "/etc/sudoers",
+            "/etc/sudoers.d",
+            "/etc/pam.d",
+            "/etc/ssh",
+            "/etc/udev",
+        ),
+        *("/etc/xdg", "/etc/gitconfig"),
+    ),
+}
+"""The same for folders at the top of the file system."""
+
+_BY_NAME = {name: why for why, names in _NAMES.items() for name in names.split()}
+_BY_TAIL = {tuple(tail.split("/")): why for why, tails in _TAILS.items() for tail in tails}
+
+
+def runs_later(place: Place) -> str:
+    """Why what is written there runs later, in a few words; empty where nothing known does."""
+    for path in dict.fromkeys((place.written, place.real)):
+        why = _why(_fold(path))
+        if why:
+            return why
+    return ""
+
+
+def _why(path: str) -> str:
+    # Names that end in dots or blanks are names without them to some systems.
+    parts = [part.rstrip(". ") or part for part in path.split(os.sep) if part]
+    for number, part in enumerate(parts):
+        why = _BY_NAME.get(part, "")
+        for size in (1, 2, 3):
+            why = why or _BY_TAIL.get(tuple(parts[number : number + size]), "")
+        if why:
+            return why
+    for why, endings in _ENDINGS.items():
+        if parts and parts[-1].endswith(endings):
+            return why
+    for why, tops in _TOPS.items():
+        if any(path == top or path.startswith(f"{top}/") for top in tops):
+            return why
+    return ""
+
+
+def _fold(path: str) -> str:
+    """As the most forgiving disk would compare it: without case, composed, without characters that it ignores."""
+    folded = unicodedata.normalize("NFKC", path).casefold()
+    return "".join(character for character in folded if unicodedata.category(character) != "Cf")
+
+
+def listed() -> list[str]:
+    """Every name of the list, for the docs and the tests that go through it."""
+    return [*_BY_NAME, *("/".join(tail) for tail in _BY_TAIL)]
