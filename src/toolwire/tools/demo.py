@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,7 +16,8 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePath
 
-from ..errors import ConfigError
+from ..errors import ConfigError, FileRefused
+from ..files.beneath import Roots
 from .check import quote
 from .definition import ToolDefinition
 from .demo_math import calculate, convert_units
@@ -118,12 +118,9 @@ def _zones() -> dict[str, str]:
 
 def list_folder(root: Path, folder: str) -> str:
     """The names in a folder inside `root`, hidden ones left out; folders end in a slash."""
-    with _beneath(root, folder) as descriptor:
-        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise ConfigError(f"{quote(folder)} is a file, not a folder; read it with read_file")
-        with os.scandir(descriptor) as scan:
-            found = [_entry(each) for each in islice(scan, _MAX_SCAN) if not each.name.startswith(".")]
-            more = next(scan, None) is not None
+    with _refusing(root, folder) as (roots, real), roots.folder(real) as descriptor, os.scandir(descriptor) as scan:
+        found = [_entry(each) for each in islice(scan, _MAX_SCAN) if not each.name.startswith(".")]
+        more = next(scan, None) is not None
     if not found:
         return "The folder is empty."
     lines = sorted(found)[:MAX_ENTRIES]
@@ -144,10 +141,8 @@ def _entry(entry: os.DirEntry[str]) -> str:
 
 def read_text(root: Path, path: str) -> str:
     """The text of a file inside `root`, at most `MAX_CHARACTERS` of it."""
-    with _beneath(root, path) as descriptor:
+    with _refusing(root, path) as (roots, real), roots.file(real) as descriptor:
         status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise ConfigError(f"{quote(path)} is a folder; look into it with list_files")
         data = b""
         while len(data) <= 4 * MAX_CHARACTERS:
             piece = os.read(descriptor, 4 * MAX_CHARACTERS + 1 - len(data))
@@ -168,41 +163,15 @@ def read_text(root: Path, path: str) -> str:
 
 
 @contextmanager
-def _beneath(root: Path, path: str) -> Iterator[int]:
-    """A descriptor of the file or folder at `path`, which lies inside `root` whatever happens meanwhile.
-
-    Every step is opened relative to the one before, never through a link, and never anything that is not a plain file
-    or a folder: no comparison of names can be outwitted, because none is trusted.
-    """
-    if os.open not in os.supports_dir_fd:
-        raise ConfigError("files cannot be opened safely on this system; this tool does not work here")
+def _refusing(root: Path, path: str) -> Iterator[tuple[Roots, str]]:
+    """What opens inside `root` and nowhere else, and where the path leads there; its refusals are a `ConfigError`."""
+    real = os.path.join(root, *_parts(root, path))
     try:
-        parts = _parts(root, path)
-        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for part in parts:
-                _require_plain(os.stat(part, dir_fd=descriptor, follow_symlinks=False), path)
-                below = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=descriptor)
-                os.close(descriptor)
-                descriptor = below
-                _require_plain(os.fstat(descriptor), path)
-            yield descriptor
-        finally:
-            os.close(descriptor)
-    except FileNotFoundError:
-        raise ConfigError(f"there is no {quote(path)}; see what there is with list_files") from None
-    except NotADirectoryError:
-        raise ConfigError(f"{quote(path)} leads through a file as if it were a folder") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no file name"
-        raise ConfigError(f"{quote(path)} cannot be opened: {reason}") from None
-
-
-def _require_plain(status: os.stat_result, path: str) -> None:
-    if stat.S_ISLNK(status.st_mode):
-        raise ConfigError(f"{quote(path)} leads through a link; links are not followed")
-    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-        raise ConfigError(f"{quote(path)} is a device, pipe or socket, not a file; it is not opened")
+        yield Roots([str(root)], shown=lambda _: path, lister="list_files"), real
+    except FileRefused as error:
+        raise ConfigError(error.message) from None
+    except OSError as error:
+        raise ConfigError(f"{quote(path)} cannot be read: {error.strerror}") from None
 
 
 def _parts(root: Path, path: str) -> tuple[str, ...]:
