@@ -1,0 +1,242 @@
+"""A shell command of a model, ready to run: in its folder, with its environment, inside the sandbox.
+
+The folder is opened beneath the roots and entered by its descriptor, so that what is put in its place afterwards is not
+entered. Writing is confined to the roots and one private folder for temporary files, which is `$TMPDIR` for all
+commands of a tool set and goes away with it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from ..errors import ConfigError
+from ..execution.process import Ceiling, ProcessResult, run_process
+from ..execution.sandbox.sandbox import Profile, Sandbox, default_hidden, private_temp
+from ..files.beneath import Roots
+from ..tools.running import this_call
+from .paths import real_path, roots
+from .shell_variables import assignments, command_environment
+
+MOST_BYTES = 100_000
+"""Of a command line: the system takes some 128 KB as one argument."""
+
+_ENV = "/usr/bin/env"
+
+_KEPT = 1_000
+"""Characters of the output that are kept below: whoever starts a command keeps them as he needs them."""
+
+_SANDBOX_SIGNS = ("permission denied", "operation not permitted", "read-only file system", "eacces", "eperm")
+_NETWORK_SIGNS = (
+    "could not resolve",
+    "couldn't resolve",
+    "name resolution",
+    "network is unreachable",
+    "name or service not known",
+    "getaddrinfo",
+    "eai_again",
+    "unable to resolve",
+    "socket: ",
+    "failed to connect",
+)
+
+
+class Scratch:
+    """A private folder for temporary files: made when it is first asked for, gone with the last who holds this."""
+
+    def __init__(self) -> None:
+        self._path = ""
+
+    @property
+    def path(self) -> str:
+        """The folder, with links followed; another one if a command took it away."""
+        if not self._path or not os.path.isdir(self._path) or os.path.islink(self._path):
+            stack = ExitStack()
+            self._path = os.path.realpath(stack.enter_context(private_temp()))
+            weakref.finalize(self, _leave, stack, os.getpid())
+        return self._path
+
+
+def _leave(stack: ExitStack, pid: int) -> None:
+    """Removes the folder, in the process that made it and not in one that was forked off it."""
+    if os.getpid() == pid:
+        stack.close()
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command that was asked for, checked."""
+
+    argv: list[str]
+    real: str
+    """Where it runs."""
+    environment: dict[str, str]
+    ceiling: Ceiling
+    roots: Roots
+    scratch: Scratch
+    confined: bool
+    network: bool
+
+    async def run(self, timeout: float | None, on_output: Callable[[str], object]) -> ProcessResult:  # noqa: ASYNC109
+        """Runs it to its end; the whole of its output goes to `on_output`. Cancelled, nothing of it lives on."""
+        with _entered(self.roots, self.real) as folder:
+            return await run_process(
+                self.argv,
+                cwd=folder,
+                environment=self.environment,
+                timeout=timeout,
+                on_output=on_output,
+                limit=_KEPT,
+                ceiling=self.ceiling,
+            )
+
+    def advice(self, result: ProcessResult, output: str) -> str:
+        """What a model should know of the sandbox where it is likely to have made the command fail; else empty."""
+        if not self.confined or not result.code:
+            return ""
+        output = output.lower()
+        if not self.network and any(sign in output for sign in _NETWORK_SIGNS):
+            return "the sandbox gives no network; if the command needs it, run it again with network=true"
+        if any(sign in output for sign in _SANDBOX_SIGNS):
+            also = "" if self.network else ", and gives no network without network=true"
+            return f"the sandbox lets commands write only inside the workspace and $TMPDIR{also}"
+        return ""
+
+
+class Shell:
+    """What runs commands: bash without its start files, or sh where there is none."""
+
+    def __init__(self, sandbox: Sandbox | None, hidden: tuple[str, ...]) -> None:
+        self.name, self._argv = _find_shell()
+        self._sandbox = sandbox if sandbox is not None and sandbox.holds else None
+        self.unconfined = "" if self._sandbox else sandbox.words if sandbox else "there is no sandbox"
+        """Why commands are not confined; empty where they are."""
+        self._hidden = (*hidden, *default_hidden(os.path.expanduser("~")))
+        self._scratch = Scratch()
+
+    def command(self, line: str, cwd: str | None, network: bool, environment: Mapping[str, str]) -> Command:
+        """The command of the current call; what is wrong with it is an error in words for a model."""
+        if not line.strip():
+            raise ConfigError("there is no command; give one such as 'ls -la'")
+        if not self.name:
+            raise ConfigError("commands cannot run here: there is neither bash nor sh")
+        if "\0" in line:
+            raise ConfigError("the command holds a NUL character; write it without")
+        if len(line.encode("utf-8", "replace")) > MOST_BYTES:
+            raise ConfigError(
+                f"the command is over {MOST_BYTES:,} bytes long; write the text to a file with write_file and use that"
+            )
+        real = real_path("." if cwd is None else cwd)
+        with roots().folder(real):
+            pass
+        # Set by a program inside the sandbox, so that what confines the command never sees what a model wrote.
+        argv = [_ENV, *assignments(environment), *self._argv, line] if environment else [*self._argv, line]
+        temp = self._scratch.path
+        profile = Profile(writable=_outermost((*this_call().roots, temp)), hidden=self._hidden, network=network)
+        cache = ""
+        if self._sandbox is not None:
+            profile = _with_protected(self._sandbox, profile)
+            _check_hidden(self._sandbox, profile)
+            argv = self._sandbox.command(argv, profile)
+            cache = os.path.join(temp, "cache")
+        variables = command_environment(this_call().environment, temp, cache)
+        return Command(
+            argv,
+            real,
+            variables,
+            Ceiling(profile.memory, profile.processes),
+            Roots(this_call().roots),
+            self._scratch,
+            confined=self._sandbox is not None,
+            network=network,
+        )
+
+
+def _outermost(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that lie in no other of them.
+
+    What lies in another is writable with it, and one command could swap it for a link before the next is confined.
+    """
+    inside = {
+        path for path in folders for other in folders if path != other and path.startswith(f"{other.rstrip('/')}/")
+    }
+    return tuple(path for path in dict.fromkeys(folders) if path not in inside)
+
+
+_PROTECTED = (os.path.join(".git", "hooks"), ".toolwire")
+"""What runs later, or decides what may run, and no ordinary command changes."""
+
+
+def _with_protected(sandbox: Sandbox, profile: Profile) -> Profile:
+    """The same with such folders closed to writing, where they are there and the sandbox can do that."""
+    there = tuple(
+        path for root in profile.writable for name in _PROTECTED if os.path.isdir(path := os.path.join(root, name))
+    )
+    protecting = msgspec.structs.replace(profile, protected=there)
+    open_ = set(sandbox.unenforced(protecting))
+    return msgspec.structs.replace(profile, protected=tuple(path for path in there if path not in open_))
+
+
+def _check_hidden(sandbox: Sandbox, profile: Profile) -> None:
+    """No command runs that could read what is hidden and there."""
+    there = [path for path in sandbox.unenforced(profile) if os.path.lexists(path)]
+    if there:
+        raise ConfigError(
+            f"commands cannot run here: {there[0]} must stay unread and lies inside the workspace, where the sandbox "
+            "of this machine cannot hide it; tell the user to choose another workspace"
+        )
+
+
+def _find_shell() -> tuple[str, list[str]]:
+    """The shell's name and the words before a command. `--`: a command that begins with a dash is no option."""
+    for name, options in (("bash", ["--norc", "--noprofile"]), ("sh", [])):
+        for path in (f"/bin/{name}", f"/usr/bin/{name}", shutil.which(name)):
+            if path and os.path.isabs(path) and os.access(path, os.X_OK):
+                return name, [path, *options, "-c", "--"]
+    return "", []
+
+
+@contextmanager
+def _entered(beneath: Roots, real: str) -> Iterator[str]:
+    """A name of the folder that means this very folder whatever becomes of its path, where the system has such names.
+
+    Elsewhere it is the path, and the folder may be another by the time that the command runs in it.
+    """
+    with beneath.folder(real) as descriptor:
+        held = f"/proc/{os.getpid()}/fd/{descriptor}"
+        try:
+            is_same = os.path.samestat(os.stat(held), os.fstat(descriptor))
+        except OSError:
+            is_same = False
+        yield held if is_same else real
+
+
+def ending_words(result: ProcessResult, limit: float | None = None) -> list[str]:
+    """How a command ended, in sentences for a model; none if it ended well."""
+    after = f"after {spell_seconds(result.seconds)}"
+    words = []
+    if result.over:
+        words.append(f"killed {after}: it used too {'much memory' if result.over == 'memory' else 'many processes'}")
+    elif result.timed_out:
+        words.append(
+            f"stopped after {spell_seconds(limit or result.seconds)}; "
+            "run it with background=true or a longer timeout if it needs more"
+        )
+    elif result.signal:
+        words.append(f"ended by {result.signal} {after}")
+    elif result.code:
+        words.append(f"exit code {result.code} {after}")
+    if result.left:
+        words.append(f"{result.left} of its processes could not be ended")
+    return words
+
+
+def spell_seconds(seconds: float) -> str:
+    """A time as a model should read it."""
+    return f"{seconds:.1f} s" if seconds < 10 and seconds != int(seconds) else f"{seconds:.0f} s"
