@@ -1,160 +1,73 @@
-"""The figures behind what is said of approval and execution: each is obtained by this run.
+"""The figures behind what is said of approval, execution, the built-in tools and the sandbox.
 
-    python -m bench.trust [--quick] [--only ROW]
+    python -m bench.trust [--part approval|tools] [--quick] [--only ROW]
 
-The table goes to docs/reliability-trust.md unless `--quick` or `--only` asked for less. A promise that does not hold
-is said and exits 1.
+The tables go to docs/reliability-trust.md and docs/reliability-tools.md unless `--quick` or `--only` asked for less. A
+promise that does not hold is said and exits 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Callable
+from collections.abc import Iterable
 from time import monotonic
-from typing import NamedTuple
 
 from bench.report import machine, table, write_document
 
-from . import Found, audit, calls, children, commands, execution, gate, policy, secrets, shell, shown
+from . import approval_rows, tool_rows
+from .approval_rows import Row
 
-Try = Callable[[int, int], Found]
-
-
-class Row(NamedTuple):
-    """One promise: what it says, how it is tried, and how often (in a quick run a fiftieth)."""
-
-    title: str
-    how: str
-    tries: int
-    run: Try
-
-
-ROWS = (
-    Row(
-        "C2, C4 the strictest rule wins",
-        "random rule sets and calls against an evaluation written apart: adding a deny never widens, nor does any rule "
-        "of a project's file, nor a stricter mode",
-        100_000,
-        policy.rule_sets,
-    ),
-    Row(
-        "C3 a fault anywhere in policy denies",
-        "an error raised at every entry into a function of the approval folder, one at a time, for calls that would "
-        "run: 0 may run",
-        0,
-        gate.faults_everywhere,
-    ),
-    Row(
-        "C5 a ticket is for the exact call",
-        "one thing changed after approval (ids, name, arguments, folder, environment, definition, function, digest): "
-        "all refused",
-        100_000,
-        gate.changed_calls,
-    ),
-    Row(
-        "C6 what is shown is what runs",
-        "random arguments with control, bidirectional, zero-width characters, escape sequences, up to 1 MB: the text "
-        "that is shown decodes back to them, and a terminal obeys nothing in it",
-        100_000,
-        shown.shown_and_read_back,
-    ),
-    Row(
-        "C7 a line runs nothing that was not seen",
-        "random and mangled command lines in real bash: every program that it started, where, with which words, and "
-        "every file that it wrote is among what was understood, or the line was not",
-        30_000,
-        shell.bash_runs_nothing_unseen,
-    ),
-    Row(
-        "C7 attacks stay attacks",
-        "attack commands mixed with everyday ones, wrapped and mangled: none is allowed in mode ask",
-        100_000,
-        commands.mixed_commands,
-    ),
-    Row(
-        "C7 what runs unasked changes nothing",
-        "mixed commands that mode ask lets run, run in real bash: no file differs afterwards",
-        20_000,
-        commands.allowed_commands_change_nothing,
-    ),
-    Row(
-        "D2 stopped answers",
-        "answers with several calls, stopped at a random moment: one result each, nothing runs on, no task is left",
-        1_000,
-        calls.stopped_answers,
-    ),
-    Row(
-        "D2 cancelled calls",
-        "tools of every kind (threads, coroutines, generators, some that do not let themselves be stopped), cancelled "
-        "at a random moment",
-        1_000,
-        execution.cancels,
-    ),
-    Row(
-        "D2 cancelled children",
-        "programs that fork twice, leave their session, ignore signals, stop or kill their supervisor, cancelled at a "
-        "random moment: no descendant lives 5 s later, one outcome each",
-        1_000,
-        children.cancels,
-    ),
-    Row("D3 floods of a tool", "gigabytes from a generator, of text, bytes and progress", 10, execution.flood),
-    Row("D3 floods of a child", "bytes from a program", 10**10, children.flood),
-    Row(
-        "F1 the environment of children",
-        "canary variables in ours: 0 in any child, seen by the child itself and by the kernel",
-        1_000,
-        children.canaries,
-    ),
-    Row(
-        "F2 secrets in what is written",
-        "canary keys in texts of many shapes and encodings: 0 left after redaction",
-        1_000,
-        secrets.hidden,
-    ),
-    Row("F2 redaction takes time in proportion", "characters, with 1,000 secrets", 1_000_000, secrets.linear),
-    Row(
-        "The trail survives kill -9",
-        "writers killed at random moments: every record that was acknowledged is there, and the trail reads on",
-        1_000,
-        audit.killed,
-    ),
-)
+PARTS = {
+    "approval": ("Reliability: approval and execution", "reliability-trust.md", approval_rows.ROWS),
+    "tools": ("Reliability: the built-in tools and the sandbox", "reliability-tools.md", tool_rows.ROWS),
+}
 
 
 def main() -> int:
     """Obtain the figures, print and write them; 1 when a promise does not hold."""
-    reader = argparse.ArgumentParser(prog="python -m bench.trust", description="The figures of approval and execution.")
+    reader = argparse.ArgumentParser(prog="python -m bench.trust", description="The figures of what may run.")
+    reader.add_argument("--part", choices=PARTS, help="only this page")
     reader.add_argument("--quick", action="store_true", help="a minute or two; nothing is written")
     reader.add_argument("--only", default="", help="only rows whose title begins so; nothing is written")
     given = reader.parse_args()
-    seed = random.SystemRandom().randrange(2**31)
-    rows: list[list[str]] = []
     missed = False
-    for row in ROWS:
-        if not row.title.startswith(given.only):
+    for part, (title, document, rows) in PARTS.items():
+        if given.part not in (None, part):
             continue
-        started = monotonic()
-        found = row.run(-(-row.tries // 50) if given.quick else row.tries, seed)
-        holds = not found.faults and found.runs > 0
+        seed = random.SystemRandom().randrange(2**31)
+        chosen = [row for row in rows if row.title.startswith(given.only)]
+        lines, holds = _obtained(chosen, seed, quick=given.quick)
         missed |= not holds
+        parts = [
+            f"# {title}",
+            f"Written by `make figures` (`python -m bench.trust --part {part}`): every figure is the result of that "
+            f"run, which fails when a promise does not hold. Seed {seed}. On {machine()}.",
+            table(["row", "figure", "target", "how it was obtained"], lines),
+        ]
+        if given.quick or given.only:
+            print("\n\n".join(parts))
+        else:
+            write_document(document, parts)
+    return 1 if missed else 0
+
+
+def _obtained(rows: Iterable[Row], seed: int, *, quick: bool) -> tuple[list[list[str]], bool]:
+    """A line for each row, and whether all of them hold."""
+    lines: list[list[str]] = []
+    all_hold = True
+    for row in rows:
+        started = monotonic()
+        found = row.run(-(-row.tries // 50) if quick else row.tries, seed)
+        holds = not found.faults and found.runs > 0
+        all_hold &= holds
         for fault in found.faults:
             print(f"FAULT {row.title}: {fault}", flush=True)
         words = f"; {found.words}" if found.words else ""
         figure = f"{found.runs:,} tries, {len(found.faults)} faults{words} ({monotonic() - started:.0f} s)"
         print(f"{row.title}: {figure}", flush=True)
-        rows.append([row.title, figure, "holds" if holds else "MISSED", row.how])
-    parts = [
-        "# Reliability: approval and execution",
-        "Written by `make figures` (`python -m bench.trust`): every figure is the result of that run, which fails when "
-        f"a promise does not hold. Seed {seed}. On {machine()}.",
-        table(["row", "figure", "target", "how it was obtained"], rows),
-    ]
-    if given.quick or given.only:
-        print("\n\n".join(parts))
-    else:
-        write_document("reliability-trust.md", parts)
-    return 1 if missed else 0
+        lines.append([row.title, figure, "holds" if holds else "MISSED", row.how])
+    return lines, all_hold
 
 
 if __name__ == "__main__":

@@ -35,6 +35,19 @@ DRAIN_SECONDS = 0.25
 """How long what the program started may go on after its end: enough for the last stage of a pipe to write out."""
 
 
+class Ceiling(msgspec.Struct, frozen=True):
+    """How large the tree of a program may become before all of it is killed; 0 is without end. Linux alone counts.
+
+    It is a look every 10 to 100 milliseconds, and no wall: in between, a tree can go over it by what it gets done so
+    soon. A program that stops its supervisor is not counted: what may not do that is for the sandbox.
+    """
+
+    memory: int = 0
+    """Bytes of main memory, of all its processes together."""
+    processes: int = 0
+    """Processes and their threads."""
+
+
 class ProcessResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a program ended and what it wrote, to standard output and standard error in one."""
 
@@ -49,6 +62,8 @@ class ProcessResult(msgspec.Struct, frozen=True, omit_defaults=True):
     left: int = 0
     """How many processes of the tree could not be ended."""
     seconds: float = 0.0
+    over: str = ""
+    """`memory` or `processes`: the ceiling for which the tree was ended."""
 
 
 async def run_process(
@@ -60,6 +75,7 @@ async def run_process(
     on_output: Callable[[str], object] | None = None,
     limit: int = OUTPUT_CHARACTERS,
     input: bytes = b"",
+    ceiling: Ceiling | None = None,
 ) -> ProcessResult:
     """Runs a program to its end; the environment is the whole of what it sees (see `child_environment`).
 
@@ -70,7 +86,15 @@ async def run_process(
     captured = Captured(limit, on_output)
     started = time.monotonic()
     start = Supervised if sys.platform == "linux" else ProcessGroup
-    child = start(program, captured, grace=GRACE_SECONDS, drain=DRAIN_SECONDS)
+    most = ceiling or Ceiling()
+    child = start(
+        program,
+        captured,
+        grace=GRACE_SECONDS,
+        drain=DRAIN_SECONDS,
+        memory=most.memory,
+        processes=most.processes,
+    )
     timed_out = False
     try:
         await asyncio.wait((child.gone,), timeout=timeout)
@@ -86,7 +110,7 @@ async def run_process(
         raise ProgramError("the supervisor of a program could not work", hint=captured.text or "Try again.")
     code, name = _ended(child.status)
     seconds = round(time.monotonic() - started, 4)
-    return ProcessResult(code, name, captured.text, captured.cut, timed_out, child.left, seconds)
+    return ProcessResult(code, name, captured.text, captured.cut, timed_out, child.left, seconds, child.over)
 
 
 async def _certainly(future: asyncio.Future[None]) -> None:

@@ -32,10 +32,14 @@ _LAST_READS = 4
 class ProcessGroup:
     """One running group. `gone` is done when it has been killed and its output is read."""
 
-    def __init__(self, program: Program, captured: Captured, *, grace: float, drain: float) -> None:
+    def __init__(
+        self, program: Program, captured: Captured, *, grace: float, drain: float, memory: int = 0, processes: int = 0
+    ) -> None:
         self.status: int | None = None
         self.failed: tuple[str, int] | None = None
         self.left = 0
+        self.over = ""
+        """Always empty: nothing here counts what a group uses."""
         self._grace = grace
         self._drain = drain
         self._captured = captured

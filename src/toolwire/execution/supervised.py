@@ -33,12 +33,16 @@ _READ_BYTES = 1 << 16
 class Supervised:
     """One running tree. `gone` is done when no process of it lives and its output is read."""
 
-    def __init__(self, program: Program, captured: Captured, *, grace: float, drain: float) -> None:
+    def __init__(
+        self, program: Program, captured: Captured, *, grace: float, drain: float, memory: int = 0, processes: int = 0
+    ) -> None:
         self.status: int | None = None
         """Its exit code, or the signal that ended it as a negative number."""
         self.failed: tuple[str, int] | None = None
         """Why it never ran: at which stage, and the number of the error."""
         self.left = 0
+        self.over = ""
+        """The ceiling for which it was ended."""
         self._grace = grace
         self._captured = captured
         self._mark = f"{CALL_MARK}={program.call}".encode()
@@ -48,7 +52,7 @@ class Supervised:
         self._said = b""
         self._whole = False
         self._ending = False
-        self._start(program, drain)
+        self._start(program, drain, memory, processes)
         self._loop.add_reader(self._control, self._hear)
         self._loop.add_reader(self._output, self._read)
 
@@ -61,12 +65,14 @@ class Supervised:
             self._control.shutdown(socket.SHUT_WR)
         self._press(time.monotonic() + self._grace)
 
-    def _start(self, program: Program, drain: float) -> None:
+    def _start(self, program: Program, drain: float, memory: int, processes: int) -> None:
         request = marshal.dumps(
             (
                 os.getpid(),
                 self._grace,
                 drain,
+                memory,
+                processes,
                 os.fsencode(program.cwd),
                 [os.fsencode(path) for path in program.paths()],
                 [os.fsencode(word) for word in program.argv],
@@ -115,6 +121,8 @@ class Supervised:
                 self.status = os.waitstatus_to_exitcode(int(facts[0]))
             elif kind == "failed":
                 self.failed = facts[0], int(facts[1])
+            elif kind == "over":
+                self.over = facts[0]
             elif kind == "end":
                 self._whole, self.left = True, int(facts[0])
         if not data:
