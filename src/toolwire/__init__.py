@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .approval.request import deny as deny
     from .approval.rules import Decision as Decision
     from .approval.rules import Rule as Rule
+    from .builtin.tools import builtin_tools as builtin_tools
     from .chunks import ChunkResponse as ChunkResponse
     from .chunks import StopReason as StopReason
     from .chunks import TokenUsage as TokenUsage
@@ -75,6 +76,7 @@ _HOMES = {
     "ToolDefinition": "tools.definition",
     "ToolInvocation": "stream.invocation",
     "ToolwireError": "errors",
+    "builtin_tools": "builtin.tools",
     "deny": "approval.request",
     "encode_request": "providers.request",
     "load_policy": "approval.files",
@@ -113,6 +115,7 @@ __all__ = [
     "ToolDefinition",
     "ToolInvocation",
     "ToolwireError",
+    "builtin_tools",
     "deny",
     "encode_request",
     "load_policy",

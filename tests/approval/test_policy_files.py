@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from toolwire import Risk, ToolDefinition
-from toolwire.approval.files import PolicyPaths, built_in_rules, load_layers, load_policy, policy_paths
+from toolwire.approval.files import (
+    PolicyPaths,
+    built_in_rules,
+    further_roots,
+    load_layer,
+    load_layers,
+    load_policy,
+    policy_paths,
+)
 from toolwire.approval.places import Workspace
 from toolwire.approval.policy import Mode, Policy
 from toolwire.approval.rule_file import MAX_FILE, MAX_RULES, parse_rules, read_rule_file, rule_text
@@ -406,3 +414,22 @@ def test_the_example_in_the_documentation_is_right(home: Path) -> None:
 def test_no_file_is_no_rules(tmp_path: Path) -> None:
     assert read_rule_file(tmp_path / "nothing.toml") is None
     assert read_rule_file(tmp_path / "nowhere" / "nothing.toml") is None
+
+
+def test_further_folders_come_from_the_persons_file_alone(tmp_path: Path) -> None:
+    paths = PolicyPaths(tmp_path / "policy.toml", tmp_path / "always.toml")
+    assert further_roots(paths) == ()
+    paths.user.write_text('roots = ["/srv/shared", "~/notes"]\n')
+    assert further_roots(paths) == ("/srv/shared", os.path.expanduser("~/notes"))
+    for wrong in ('roots = "x"', 'roots = ["relative"]', "roots = [1]"):
+        paths.user.write_text(wrong)
+        with pytest.raises(ConfigError, match="`roots` is not a list of folders"):
+            further_roots(paths)
+
+
+@pytest.mark.parametrize(("kind", "words"), [("project", "cannot widen where calls work"), ("always", "has roots")])
+def test_other_files_cannot_name_folders(tmp_path: Path, kind: str, words: str) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text('roots = ["/"]\n')
+    with pytest.raises(ConfigError, match=words):
+        load_layer(kind, file, Workspace(tmp_path))

@@ -37,6 +37,7 @@ def request(
     repairs: Sequence[str] = (),
     why: str = "the mode is ask",
     source: str = "mode",
+    preview: str = "",
 ) -> ApprovalRequest:
     shown = show_arguments(arguments)
     rule = Rule(decision=Decision.ALLOW, tool=(name,))
@@ -48,6 +49,7 @@ def request(
         source=source,
         shown=shown.text,
         fully_shown=shown.complete,
+        preview=preview,
         parts=tuple(parts),
         warnings=tuple(warnings(arguments)),
         offers=tuple(Offer(rule, words) for words in offers),

@@ -12,7 +12,7 @@ from cli.command import toolwire_command
 from cli.model_server import ModelServer
 from cli.terminal import Terminal
 
-MODEL = ("--model", "openai-compatible:test")
+MODEL = ("--model", "openai-compatible:test", "--tools", "demo")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from cli.model_server import ModelServer
 from cli.terminal import CTRL_C, CTRL_D, Terminal
 
 KEY = "sk-loopback-0123456789abcdef"
-MODEL = ("--model", "openai-compatible:test")
+MODEL = ("--model", "openai-compatible:test", "--tools", "demo")
 
 
 def ask(server: ModelServer, *arguments: str, cwd: Path | None = None, **env: str) -> Ran:

@@ -82,6 +82,12 @@ def load_policy(
     return load_layers(workspace or Workspace.here(), mode=mode, paths=paths).policy()
 
 
+def further_roots(paths: PolicyPaths) -> tuple[str, ...]:
+    """The folders beside the workspace that the user's file lets calls work in."""
+    file = read_rule_file(paths.user)
+    return () if file is None else tuple(map(os.path.expanduser, file.roots))
+
+
 def load_layers(workspace: Workspace, *, mode: Mode | str | None = None, paths: PolicyPaths | None = None) -> Layers:
     """The same with everything that it comes from."""
     paths = policy_paths(os.environ) if paths is None else paths
@@ -99,14 +105,17 @@ def load_layer(kind: str, path: Path, workspace: Workspace) -> Layer:
         return Layer(kind, path, None)
     if kind == "project":
         _check_project(file)
-    if kind == "always" and file.mode is not None:
-        raise ConfigError(f"{path} has a mode", hint="Decisions are kept there; the mode belongs into policy.toml.")
+    if kind == "always" and (file.mode is not None or file.roots):
+        more = "roots" if file.mode is None else "a mode"
+        raise ConfigError(f"{path} has {more}", hint="Decisions are kept there; the rest belongs into policy.toml.")
     examples = check_examples(file, workspace)
     rules = tuple(filed.rule for filed in file.rules if filed.workspace in ("", workspace.root))
     return Layer(kind, path, file, rules, examples)
 
 
 def _check_project(file: RuleFile) -> None:
+    if file.roots:
+        raise ConfigError(f"{file.name} has roots, and a project's file cannot widen where calls work", hint=_USER_FILE)
     for filed in file.rules:
         if filed.rule.decision is Decision.ALLOW:
             raise file.error(filed.number, "a project's file cannot allow", _USER_FILE)

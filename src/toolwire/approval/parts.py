@@ -21,7 +21,7 @@ from .commands.programs import are_harmless_variables, is_breaker, program
 from .commands.readers import files_read, looks_below
 from .commands.shell import read_command_line
 from .commands.starters import started_by
-from .places import Place, Workspace
+from .places import MAX_PATH, Place, Workspace
 
 MAX_PARTS = 256
 """Parts of one call: a command line with more is not one that a person can look through."""
@@ -82,6 +82,8 @@ def _path_part(tool: ToolDefinition, path: Any, workspace: Workspace) -> Part:
         words = "a path is not a plain text"
         return Part(risk, refused=words) if tool.confined else Part(risk, unsure=words)
     place = workspace.place(path)
+    if tool.confined and len(path) > MAX_PATH:
+        return Part(risk, refused=f"a path of {len(path):,} characters is too long; it has at most {MAX_PATH:,}")
     if tool.confined:
         # It takes a path as it is written, so that nothing is unsure about it.
         return Part(risk, places=(place,), refused="" if place.inside else _outside(place, workspace))

@@ -14,6 +14,9 @@ import msgspec
 
 from ..errors import ConfigError
 
+MAX_PATH = 4096
+"""Characters of a path: systems open none that is longer, and following the steps of one takes their square in time."""
+
 
 class Place(msgspec.Struct, frozen=True):
     """One path of a call: as it was given, as it reads from the workspace's root, and as it is with links followed."""
@@ -24,7 +27,7 @@ class Place(msgspec.Struct, frozen=True):
     real: str
     """Absolute, links followed."""
     inside: bool
-    """Both forms lie in the workspace."""
+    """Both forms lie in the workspace. What is too long to be a path lies nowhere."""
 
 
 class Workspace:
@@ -63,6 +66,8 @@ class Workspace:
             path = self.home + path[1:]
         if "\0" in path:
             raise ValueError("a path holds a NUL character")
+        if len(path) > MAX_PATH:
+            return Place(given, path, path, inside=False)
         base = start or self.cwd
         written = os.path.normpath(os.path.join(base, path))
         real = os.path.realpath(os.path.join(base, path))

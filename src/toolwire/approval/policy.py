@@ -96,6 +96,8 @@ class Policy:
 
     def closes(self, tool: ToolDefinition, path: str, workspace: Workspace) -> bool:
         """Whether a rule keeps the tool from reading this file unasked."""
+        if all(rule.decision is Decision.ALLOW or rule.changes for rule in self._rules):
+            return False
         verdict = self._judge_part(tool, {}, Part(Risk.READ, places=(workspace.place(path),)), workspace)
         return verdict.rule is not None and verdict.decision is not Decision.ALLOW
 

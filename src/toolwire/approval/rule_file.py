@@ -49,6 +49,8 @@ class RuleFile(msgspec.Struct, frozen=True):
 
     name: str
     mode: Mode | None = None
+    roots: tuple[str, ...] = ()
+    """Further folders that calls may work in, as they are written: absolute, or from `~/`."""
     rules: tuple[FiledRule, ...] = ()
     lines: tuple[int, ...] = ()
 
@@ -93,6 +95,7 @@ def parse_rules(data: bytes, name: str) -> RuleFile:
         raise ConfigError(f"{name} is not TOML: {words}", hint=_NOTHING_RUNS, file=name) from None
     tables = found.pop("rule", [])
     mode = found.pop("mode", None)
+    roots = found.pop("roots", [])
     if found:
         raise ConfigError(f"{name} has {_names(found)}, which is not known", hint=_FORM, file=name)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
@@ -105,7 +108,13 @@ def parse_rules(data: bytes, name: str) -> RuleFile:
         as_read = None if mode is None else as_mode(mode)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error.message}", hint=error.hint, file=name) from None
-    file = RuleFile(name, as_read, lines=_lines(text, len(tables)))
+    if not isinstance(roots, list) or not all(isinstance(each, str) and each.startswith(("/", "~/")) for each in roots):
+        raise ConfigError(
+            f"in {name} `roots` is not a list of folders",
+            hint='Write absolute folders, or from your own: roots = ["~/notes"].',
+            file=name,
+        )
+    file = RuleFile(name, as_read, tuple(roots), lines=_lines(text, len(tables)))
     return msgspec.structs.replace(
         file, rules=tuple(_filed(file, number, table) for number, table in enumerate(tables, 1))
     )
@@ -348,5 +357,5 @@ _KEYS = (
     "match",
     "not_match",
 )
-_FORM = 'A file has mode = "ask" and tables [[rule]]; see docs/approval.md.'
+_FORM = 'A file has mode = "ask", roots = ["~/notes"] and tables [[rule]]; see docs/approval.md.'
 _NOTHING_RUNS = "Correct the file, or move it away; until then nothing runs."

@@ -84,13 +84,24 @@ def make_app() -> App:
             help_epilogue=f"Example: toolwire policy {name} {example}".rstrip(),
         )
     app.command(policy)
+    sandbox = App(
+        name="sandbox",
+        help="What holds the commands that a model runs.",
+        help_epilogue="Example: toolwire sandbox test",
+        sort_key=len(_COMMANDS) + 2,
+    )
+    for name, summary in _SANDBOX_COMMANDS:
+        sandbox.command(
+            f"{_HERE}.sandbox:{name}", name=name, help=summary, help_epilogue=f"Example: toolwire sandbox {name}"
+        )
+    app.command(sandbox)
     return app
 
 
 _COMMANDS = (
     (
         "run",
-        "Asks a model that has a few harmless tools, and shows everything as it happens.",
+        "Asks a model that has tools, and shows everything as it happens.",
         "[OPTIONS] [QUESTION]",
         '"What is 17 * 23?" --model openai:gpt-4.1-mini',
     ),
@@ -132,6 +143,7 @@ _COMMANDS = (
         "[OPTIONS] [FILE]",
         "--event denied --since 7d",
     ),
+    ("undo", "Takes back what tools wrote to files in this folder, the newest first.", "[OPTIONS] [COUNT]", "--list"),
 )
 _POLICY_COMMANDS = (
     (
@@ -141,6 +153,10 @@ _POLICY_COMMANDS = (
         "",
     ),
     ("explain", "Says what would happen to a call, and why. Nothing runs.", "[OPTIONS]", '--command "git push"'),
+)
+_SANDBOX_COMMANDS = (
+    ("test", "Tries to get out of the sandbox, and says what holds on this machine."),
+    ("show", "Says what a command may read, write and reach in this folder."),
 )
 _LOCAL_COMMANDS = (
     ("install", "Downloads the weights (about 93 MB, once) and checks them."),

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,7 +16,16 @@ from ..approval.request import Answer, ApprovalRequest, Scope, deny
 from ..approval.shown import read_arguments, whole_text
 from ..strict_json import NotStrict, parse_arguments
 from .editing import NotEdited, chosen_editor, in_editor
-from .question import Line, argument_lines, changed_lines, question_lines, sentence
+from .question import (
+    Line,
+    argument_lines,
+    changed_lines,
+    difference_lines,
+    is_long_preview,
+    model_question_lines,
+    question_lines,
+    sentence,
+)
 from .screen import Screen
 
 TYPED_LINE = 4_000
@@ -49,6 +58,20 @@ class TerminalQuestion:
             with self._screen.held():
                 return await _Question(self._console, request, self._kept_in).answer()
 
+    async def ask_person(self, question: str, options: Sequence[str]) -> str:
+        """What the person answers to a question of the model's: their words, or the option whose number they type."""
+        async with self._terminal:
+            with self._screen.held():
+                for line in model_question_lines(question, options, self._console.width):
+                    self._console.out(line.text, style=line.style or None)
+                try:
+                    typed = await read_typed(self._console, "Your answer: ")
+                except _Ended:
+                    typed = ""
+        words = typed.strip()
+        chosen = dict(zip(map(str, range(1, len(options) + 1)), options, strict=True))
+        return chosen.get(words, words)
+
 
 class _Ended(Exception):
     """The person is gone, or typed Ctrl-D."""
@@ -80,12 +103,15 @@ class _Question:
         keys = ["y", "n"]
         if self._can_last():
             keys += ["s", "a"] if self._kept_in else ["s"]
-        if self._changed is not None or not self._request.fully_shown:
+        if self._changed is not None or not self._request.fully_shown or self._long_change():
             keys.append("v")
         return [*keys, "e", "?"]
 
     def _can_last(self) -> bool:
         return self._changed is None and self._request.fully_shown and bool(self._request.offers)
+
+    def _long_change(self) -> bool:
+        return self._changed is None and is_long_preview(self._request, self._console.width)
 
     def _can_be_refused(self) -> bool:
         return self._changed is None and bool(self._request.refusals)
@@ -152,6 +178,9 @@ class _Question:
     async def _view(self) -> None:
         """Everything, a screen at a time."""
         lines = list(argument_lines(whole_text(self._arguments()), self._console.width))
+        if self._long_change():
+            lines += sentence("What it would change:", self._console.width)
+            lines += difference_lines(self._request.preview, self._console.width)
         page = max(self._console.height - 2, 5)
         for start in range(0, len(lines), page):
             self._print(lines[start : start + page])
@@ -174,7 +203,7 @@ class _Question:
                 lines.append("na: the same from now on, in this workspace.")
         lines += [
             "e: change the arguments first, in $VISUAL or $EDITOR if set.",
-            "v: show the arguments to their end.",
+            "v: show the arguments and the change to their end.",
             "Ctrl-D is no. Ctrl-C ends the whole answer.",
         ]
         for line in lines:
@@ -184,20 +213,7 @@ class _Question:
         return self._request.invocation.arguments if self._changed is None else self._changed
 
     async def _typed(self, prompt: str) -> str:
-        """One line of the person's; raises `_Ended` where there is none any more."""
-
-        def ask() -> None:
-            self._console.out(f"  {prompt}", end="", style="bold yellow")
-
-        try:
-            typed = await read_line(sys.stdin.fileno(), ask)
-        except asyncio.CancelledError:
-            self._console.out("\n  (no longer asked)", style="dim")
-            raise
-        if typed is None:
-            self._console.out("")
-            raise _Ended
-        return typed
+        return await read_typed(self._console, prompt)
 
     def _say(self, text: str) -> None:
         self._print(sentence(text, self._console.width, "yellow"))
@@ -205,6 +221,19 @@ class _Question:
     def _print(self, lines: Iterable[Line]) -> None:
         for line in lines:
             self._console.out(line.text, style=line.style or None)
+
+
+async def read_typed(console: Console, prompt: str) -> str:
+    """One line of the person's; raises `_Ended` where there is none any more. The cursor is at a line's start then."""
+    try:
+        typed = await read_line(sys.stdin.fileno(), lambda: console.out(f"  {prompt}", end="", style="bold yellow"))
+    except asyncio.CancelledError:
+        console.out("\n  (no longer asked)", style="dim")
+        raise
+    if typed is None:
+        console.out("")
+        raise _Ended
+    return typed
 
 
 async def read_line(terminal: int, ask: Callable[[], None]) -> str | None:

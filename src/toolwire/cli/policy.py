@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,15 @@ import msgspec
 from cyclopts import Parameter
 
 from ..approval.examples import call_tool
-from ..approval.files import PROJECT_FOLDER, Layer, Layers, load_layer, load_layers
+from ..approval.files import (
+    PROJECT_FOLDER,
+    Layer,
+    Layers,
+    further_roots,
+    load_layer,
+    load_layers,
+    policy_paths,
+)
 from ..approval.memory import offers_of
 from ..approval.places import Workspace
 from ..approval.policy import Verdict
@@ -112,9 +121,10 @@ def explain(
     path
         A path that the tool would touch.
     tool
-        The tool's name, for rules that are about names.
+        The tool's name: a built-in tool is judged as it is, any other by the rules that are about names.
     risk
-        read, write, execute, network, dangerous or unknown. Without it: execute for a command, write for a path.
+        read, write, execute, network, dangerous or unknown, as if it were no built-in tool. Without it, for tools that
+        are not: execute for a command, write for a path.
     arguments
         The call's other arguments, as a JSON object.
     mode
@@ -140,7 +150,7 @@ def explain(
 def _call(
     command: str | None, path: str | None, name: str, risk: str | None, arguments: str
 ) -> tuple[ToolDefinition, dict[str, Any]]:
-    """The call that is asked about, and a tool that it could be of."""
+    """The call that is asked about, and its tool if that is built in, or else one that it could be of."""
     try:
         given = json_text.loads(as_text(arguments))
     except (ValueError, RecursionError):
@@ -151,6 +161,8 @@ def _call(
         given["command"] = as_text(command)
     if path is not None:
         given["path"] = as_text(path)
+    if risk is None and (builtin := _builtin_tool(name, given)) is not None:
+        return builtin, given
     usual = "execute" if command is not None else "write" if path is not None else "unknown"
     definition = call_tool(
         name,
@@ -160,6 +172,15 @@ def _call(
         command="" if command is None else "command",
     )
     return definition, given
+
+
+def _builtin_tool(name: str, arguments: dict[str, Any]) -> ToolDefinition | None:
+    """The built-in tool of this name, if it can have these arguments."""
+    from ..builtin.tools import builtin_tools
+
+    known = {tool.name: tool for tool in builtin_tools()}
+    tool = known.get(name)
+    return tool if tool is not None and arguments.keys() <= tool.parameters["properties"].keys() else None
 
 
 def _explained(
@@ -202,8 +223,7 @@ def _print(explained: Explained) -> None:
 
 
 def _workspace(folder: str | None) -> Workspace:
-    if folder is None:
-        return Workspace.here()
-    if not Path(folder).is_dir():
+    if folder is not None and not Path(folder).is_dir():
         raise ConfigError(f"there is no folder {as_text(folder)}", hint="Name the folder that tools work in.")
-    return Workspace(folder)
+    here = Workspace.here().root if folder is None else folder
+    return Workspace(here, further=further_roots(policy_paths(os.environ)))

@@ -6,7 +6,8 @@ could pass for a line of the question.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len
@@ -18,7 +19,7 @@ from ..approval.shown import show_arguments
 
 SHOWN_PARTS = 20
 PREVIEW_LINES = 200
-"""How much of a change is shown: longer ones are seen whole in the arguments."""
+"""How much of a change is shown with the question; `v` shows the rest."""
 _DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("+", "green"), ("-", "red"), ("@@", "cyan"))
 SENTENCE_CHARACTERS = 500
 """How much of a sentence, a name or a part is shown. The arguments below it are exact."""
@@ -44,7 +45,7 @@ def question_lines(request: ApprovalRequest, width: int, kept_in: str) -> Iterat
     by = "" if request.source in _NO_RULE else f" ({marked(request.source)})"
     yield from sentence(f"Asked because {marked(request.why)}{by}", width)
     yield from argument_lines(request.shown, width)
-    yield from _preview_lines(request.preview, width)
+    yield from _preview_lines(request, width)
     if request.parts != ("the call",):
         for part in request.parts[:SHOWN_PARTS]:
             yield from sentence(f"- {marked(part)}", width)
@@ -56,6 +57,16 @@ def question_lines(request: ApprovalRequest, width: int, kept_in: str) -> Iterat
     if not request.fully_shown:
         yield from sentence("Not all of it is shown: v shows everything. It can only be allowed once.", width, "yellow")
     yield from _lasting_lines(request, width, kept_in)
+
+
+def model_question_lines(question: str, options: Sequence[str], width: int) -> Iterator[Line]:
+    """What the model wants to know, behind a bar, and the answers that it proposes."""
+    yield from sentence("The model asks:", width, "bold yellow")
+    yield from argument_lines("\n".join(map(marked, question.split("\n"))), width)
+    for number, option in enumerate(options, 1):
+        yield from sentence(f"{number}. {marked(option)}", width)
+    if options:
+        yield from sentence("Type a number, or other words.", width)
 
 
 def changed_lines(arguments: dict[str, Any], width: int) -> Iterator[Line]:
@@ -77,17 +88,43 @@ def argument_lines(shown: str, width: int) -> Iterator[Line]:
             bar = _GO_ON
 
 
-def _preview_lines(preview: str, width: int) -> Iterator[Line]:
-    """What it would change, each line behind a bar as the arguments are, in the colours of a diff."""
-    if not preview:
+def _preview_lines(request: ApprovalRequest, width: int) -> Iterator[Line]:
+    """What it would change; of a new file only that it is one, where all that it would hold stands in the arguments."""
+    if not request.preview:
+        return
+    if _is_known_content(request):
+        yield from sentence("It would make a new file.", width)
         return
     yield from sentence("What it would change:", width)
-    lines = preview.split("\n")
-    for line in lines[:PREVIEW_LINES]:
-        style = next((style for start, style in _DIFF_STYLES if line.startswith(start)), "")
-        yield from (shown._replace(style=style) for shown in argument_lines(line, width))
-    if len(lines) > PREVIEW_LINES:
-        yield from sentence(f"… and {len(lines) - PREVIEW_LINES} more lines", width)
+    lines = list(difference_lines(request.preview, width))
+    yield from lines[:PREVIEW_LINES]
+    if is_long_preview(request, width):
+        yield from sentence(f"… and {len(lines) - PREVIEW_LINES:,} more lines: v shows them", width, "yellow")
+
+
+def is_long_preview(request: ApprovalRequest, width: int) -> bool:
+    """Whether some of the change is not shown with the question."""
+    lines = difference_lines(request.preview, width)
+    return not _is_known_content(request) and next(islice(lines, PREVIEW_LINES, None), None) is not None
+
+
+def _is_known_content(request: ApprovalRequest) -> bool:
+    """Whether the change is a new file, and each line of it stands in the arguments."""
+    head, *lines = request.preview.split("\n")
+    texts = [value for value in request.invocation.arguments.values() if isinstance(value, str)]
+    known = {marked(line) for text in texts for line in text.split("\n")}
+    return head == "--- /dev/null" and known.issuperset(line[1:] for line in lines[2:] if line.startswith("+"))
+
+
+def difference_lines(difference: str, width: int) -> Iterator[Line]:
+    """A change, each line behind a bar as the arguments are, in the colours of a diff."""
+    for line in difference.removesuffix("\n").split("\n"):
+        yield from (shown._replace(style=difference_style(line)) for shown in argument_lines(line, width))
+
+
+def difference_style(line: str) -> str:
+    """The colour of a line of a unified diff."""
+    return next((style for start, style in _DIFF_STYLES if line.startswith(start)), "")
 
 
 def sentence(text: str, width: int, style: str = "") -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""`toolwire run`: asks a model that has a few harmless tools, and shows everything as it happens."""
+"""`toolwire run`: asks a model that has tools, and shows everything as it happens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..agent.endpoint import environment
 from ..agent.events import AgentEvent
 from ..agent.loop import MAX_TURNS, Agent
 from ..approval.audit import audit_path
-from ..approval.files import load_policy, policy_paths
+from ..approval.files import further_roots, load_policy, policy_paths
 from ..approval.memory import FileMemory
 from ..approval.places import Workspace
 from ..approval.policy import Mode, Policy
@@ -30,6 +30,7 @@ from .inputs import STANDARD_INPUT, as_text, read_whole
 from .install import NAME, ensure_weights
 from .screen import Screen
 from .session import Session
+from .toolset import ToolSet, folders, set_words, tools_of
 from .visible import json_bytes
 
 EMBEDDED_WORDS = (
@@ -45,7 +46,10 @@ def run(
     model: Annotated[str | None, Parameter(metavar="PROVIDER:MODEL")] = None,
     base_url: Annotated[str | None, Parameter(metavar="URL")] = None,
     system: Annotated[str, Parameter(metavar="TEXT", show_default=False)] = "",
+    tools: Annotated[ToolSet | None, Parameter(metavar="SET")] = None,
     no_tools: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    root: Annotated[list[str] | None, Parameter(metavar="FOLDER", negative="")] = None,
+    no_sandbox: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     stream_parser: Annotated[str | None, Parameter(metavar="PARSER")] = None,
     repair: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     mode: Annotated[str | None, Parameter(metavar="MODE")] = None,
@@ -55,7 +59,7 @@ def run(
     max_turns: Annotated[int, Parameter(metavar="N")] = MAX_TURNS,
     timeout: Annotated[float, Parameter(metavar="SECONDS")] = Timeouts().idle,
 ) -> int:
-    """Asks a model, with a few harmless tools, and shows everything as it happens.
+    """Asks a model that has tools, and shows everything as it happens.
 
     Parameters
     ----------
@@ -67,8 +71,15 @@ def run(
         Where the server is, if not where its provider usually is.
     system
         Words that stand before the conversation.
+    tools
+        Which tools it has: builtin (files, search, commands, pages, in this folder) or demo (a few harmless ones).
+        Without it: demo for the embedded model, which is too small for more, and builtin for all others.
     no_tools
         Offer no tools.
+    root
+        A further folder that tools may work in, beside this one. Can be given several times.
+    no_sandbox
+        Let commands run without the sandbox (see toolwire sandbox). Each that does more than read is asked about.
     stream_parser
         How the model calls tools: api_tool_call, a text format (see toolwire formats), api_tool_call+FORMAT for both.
         auto is text where the provider has no tool calls. Without it, TOOLWIRE_STREAM_PARSER says it, or else auto.
@@ -103,19 +114,19 @@ def run(
         chosen = f"local:{chosen}"
     words = describe(chosen, base_url)
 
-    from ..tools.demo import demo_tools
-
-    here = _here()
-    tools = [] if no_tools else demo_tools(here)
-    workspace, files = Workspace(here), policy_paths(os.environ)
+    here, files = _here(), policy_paths(os.environ)
+    workspace = Workspace(here, further=[*further_roots(files), *folders(root or [])])
     policy = load_policy(workspace, mode=None if mode is None else as_text(mode), paths=files)
     screen = Screen(console)
     person = has_person() and not json
+    asker = TerminalQuestion(console, screen, kept_in=str(files.always)) if person and not headless else None
+    chosen_set: ToolSet = tools or ("demo" if words == EMBEDDED_WORDS else "builtin")
+    given = [] if no_tools else tools_of(chosen_set, workspace, asker, sandbox=not no_sandbox)
     agent = Agent(
         chosen,
-        tools,
+        given,
         system_prompt=as_text(system),
-        approve=TerminalQuestion(console, screen, kept_in=str(files.always)) if person and not headless else None,
+        approve=asker,
         policy=policy,
         workspace=workspace,
         memory=FileMemory(files.always),
@@ -130,8 +141,7 @@ def run(
         ensure_weights()
     if json:
         return Session(agent, _print_json).ask_once(as_text(question or DEMO_QUESTION))
-    names = ", ".join(tool.name for tool in tools)
-    screen.header(words, f"Tools: {names}" if names else "No tools.", *_mode_words(policy, headless))
+    screen.header(words, *set_words(given, workspace), *_mode_words(policy, headless))
     session = Session(agent, screen.show, screen)
     if question is None and person:
         return session.chat()

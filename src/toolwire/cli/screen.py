@@ -287,9 +287,12 @@ class Screen:
         name = f"{self._name(result.id)}: " if len(self._calls) > 1 else ""
         mark, style = ("✗", "red") if result.is_error else ("→", "green")
         self._write(f"  {mark} ", style)
-        self._write(name, "dim")
         text, left = _excerpt(result.content)
+        if name and "\n" in text:
+            # Columns of a result stand below each other.
+            name, text = name.rstrip(), f"\n{text}"
         text = self._wrapped(name + visible(text), self._console.width - 6)[len(name) :]
+        self._write(name, "dim")
         self._write(text.replace("\n", "\n    "), "red" if result.is_error else "")
         if left:
             self._write(f"\n    … {left:,} more characters", "dim")

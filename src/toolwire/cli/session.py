@@ -25,6 +25,10 @@ class Session:
         with asyncio.Runner() as runner:
             try:
                 return self._ask(runner, question)
+            except KeyboardInterrupt:
+                if self._screen is not None:
+                    self._screen.header("(interrupted)")
+                raise
             finally:
                 runner.run(self._agent.close())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -15,10 +14,13 @@ from ..files.differences import count_changed, unified
 from ..files.journal import Journal, undo_path
 from ..files.replacing import Changed
 from ..files.undoing import Standing, Undoing
+from .console import PlainConsole
 from .faults import FAILED, say
+from .question import difference_style
 from .visible import one_line, visible
 
 _NOT_IN_IT = "What commands changed is not among it."
+_THIS_FOLDER = f"It looks at what toolwire run did when it was started in this folder. {_NOT_IN_IT}"
 
 
 def undo(
@@ -52,7 +54,7 @@ def undo(
         return _list(undoing)
     standing = (undoing.to_redo if redo else undoing.to_undo)[:count]
     if not standing:
-        say("nothing was taken back here" if redo else "there is nothing to undo in this folder", _NOT_IN_IT)
+        say("nothing was taken back here" if redo else "there is nothing to undo in this folder", _THIS_FOLDER)
         return 0
     if diff:
         return _show(undoing, standing)
@@ -79,31 +81,37 @@ def _way_out(error: FileRefused) -> str:
 
 def _list(undoing: Undoing) -> int:
     if not (undoing.to_undo or undoing.to_redo):
-        say("no tool has changed a file in this folder", _NOT_IN_IT)
+        say("no tool has changed a file in this folder", _THIS_FOLDER)
         return 0
     for number, each in enumerate(undoing.to_undo, 1):
         since = "" if each.is_as_left else "  (the file was changed since)"
-        print(f"{number:>3}  {_row(undoing, each)}{since}")
+        print(f"{number:>3}  {_row(undoing, each, each.change.before, each.change.after)}{since}")
     for each in undoing.to_redo:
-        print(f"  -  {_row(undoing, each)}  (undone)")
-    say(f"toolwire undo takes back the first {len(undoing.to_undo)}, from the top. {_NOT_IN_IT}")
+        # Its record is that of the undoing: what the tool did is the other way round.
+        print(f"  -  {_row(undoing, each, each.change.after, each.change.before)}  (undone)")
+    count = len(undoing.to_undo)
+    ways = ["toolwire undo takes back number 1"] if count else []
+    ways += [f"toolwire undo {count} all of them"] if count > 1 else []
+    ways += ["toolwire undo --redo makes again what was undone"] if undoing.to_redo else []
+    say(f"{', '.join(ways)}. {_NOT_IN_IT}")
     return 0
 
 
-def _row(undoing: Undoing, each: Standing) -> str:
-    change = each.change
-    what = "made" if change.before is None else "removed" if change.after is None else "changed"
-    return one_line(f"{_when(each)} {change.tool or 'a tool'} {what}: {undoing.shown(change.path)}")
+def _row(undoing: Undoing, each: Standing, before: object, after: object) -> str:
+    what = "made" if before is None else "removed" if after is None else "changed"
+    return one_line(f"{_when(each)} {each.change.tool or 'a tool'} {what}: {undoing.shown(each.change.path)}")
 
 
 def _show(undoing: Undoing, standing: Sequence[Standing]) -> int:
-    """What each file would become, one change after the other."""
+    """What each file would become, one change after the other; in colours on a terminal."""
+    console = PlainConsole()
     contents: dict[str, bytes | None] = {}
     for each in standing:
         path = each.change.path
         now = contents[path] if path in contents else undoing.content(path)
         contents[path] = undoing.earlier(each.change)
-        sys.stdout.write(visible(unified(now, contents[path], undoing.shown(path))))
+        for line in visible(unified(now, contents[path], undoing.shown(path))).removesuffix("\n").split("\n"):
+            console.out(line, style=difference_style(line) or None)
     return 0
 
 

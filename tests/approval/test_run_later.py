@@ -1,0 +1,107 @@
+"""Files that run later are asked about, whatever allows writing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bench.trust.run_later import unasked_writes
+
+from toolwire.approval.places import Workspace
+from toolwire.approval.policy import Policy
+from toolwire.approval.rules import Decision, Rule
+from toolwire.approval.run_later import listed, runs_later
+from toolwire.tools.definition import Risk, ToolDefinition
+
+WRITE = ToolDefinition("write", "", {"properties": {"path": {}}}, Risk.WRITE, paths=("path",))
+READ = ToolDefinition("read", "", {"properties": {"path": {}}}, Risk.READ, paths=("path",))
+BASH = ToolDefinition("bash", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command")
+ANYTHING = Rule(decision=Decision.ALLOW, tool=("*",))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+def test_the_list_names_what_the_most_known_attacks_wrote() -> None:
+    known = ".git .bashrc .zshenv .profile .envrc .vscode .idea .mcp.json .toolwire .gitlab-ci.yml jenkinsfile .husky"
+    for name in (*known.split(), ".github/workflows", ".config/systemd", ".config/autostart", ".npmrc", ".ssh"):
+        assert name in listed()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda name: name,
+        str.upper,
+        lambda name: f"a/b/{name}/c/d.txt",
+        lambda name: f"./x/../{name}",
+        lambda name: f"{name}. ",
+        lambda name: name.replace("i", "\u200di", 1),
+    ],
+    ids=["as it is", "other case", "below", "spelled round", "with a dot and a blank", "with a letter nobody sees"],
+)
+def test_each_is_seen_however_it_is_spelled(written: Callable[[str], str], workspace: Workspace) -> None:
+    assert [name for name in listed() if not runs_later(workspace.place(written(name)))] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "src/main.py",
+        "gitignore.md",
+        ".gitignore",
+        ".github/README.md",
+        ".config/app/settings.toml",
+        "profile.py",
+        "docs/ci.md",
+        "git/hooks.py",
+        "vscode/tasks.json",
+        "mygit~1",
+    ],
+)
+def test_what_is_not_on_it_is_not_asked_about(path: str, workspace: Workspace) -> None:
+    assert not runs_later(workspace.place(path))
+    assert Policy("auto-edit").judge(WRITE, {"path": path}, workspace).decision is Decision.ALLOW
+
+
+def test_the_endings_and_the_systems_own_folders(workspace: Workspace) -> None:
+    for path in ("my.code-workspace", "lib/site.pth", "/etc/cron.d/x", "/etc/profile", "/var/spool/cron/root"):
+        assert runs_later(workspace.place(path)), path
+
+
+def test_no_rule_and_no_mode_lets_it_be_written_unasked(workspace: Workspace) -> None:
+    for mode in ("ask", "auto-edit", "full"):
+        verdict = Policy(mode, [ANYTHING]).judge(WRITE, {"path": ".git/hooks/pre-commit"}, workspace)
+        assert verdict.decision is Decision.ASK
+        assert "version control runs what stands there" in verdict.why
+    assert Policy("ask").judge(READ, {"path": ".git/hooks/pre-commit"}, workspace).decision is Decision.ALLOW
+
+
+def test_a_link_to_it_is_it(workspace: Workspace) -> None:
+    os.mkdir(f"{workspace.root}/.git")
+    os.symlink(".git", f"{workspace.root}/docs")
+    assert Policy("full").judge(WRITE, {"path": "docs/config"}, workspace).decision is Decision.ASK
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("echo x > .git/hooks/pre-commit", Decision.ASK),
+        ("cp hook .git/hooks/pre-commit", Decision.ASK),
+        ("tee -a ~/.bashrc", Decision.ASK),
+        ("cat .git/config", Decision.ALLOW),
+        ("npm test", Decision.ALLOW),
+    ],
+)
+def test_commands_that_name_one_are_asked_about_too(command: str, decision: Decision, workspace: Workspace) -> None:
+    assert Policy("full", [ANYTHING]).judge(BASH, {"command": command}, workspace).decision is decision
+
+
+def test_none_is_written_unasked() -> None:
+    found = unasked_writes(120, 1)
+    assert found.runs == 120
+    assert found.faults == []
