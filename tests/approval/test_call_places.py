@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import pytest
 
 from builtin_calls import call_tool
 from toolwire.approval.gate import Gate, Ticket
-from toolwire.approval.places import Workspace
+from toolwire.approval.places import Place, Workspace
 from toolwire.approval.policy import Policy
-from toolwire.approval.request import ApprovalRequest
+from toolwire.approval.request import Answer, ApprovalRequest
 from toolwire.approval.rules import Decision, Rule
 from toolwire.errors import FileRefused, TicketRefused
 from toolwire.execution.executor import Executor
@@ -79,6 +80,80 @@ async def test_a_link_that_was_turned_after_approval_is_not_followed(root: Path)
     os.symlink("secret.txt", root / "link")
     with pytest.raises(TicketRefused, match="not the one that was approved"):
         await Executor(gate).run(ticket)
+
+
+class Turning(Workspace):
+    """A workspace in which a link is turned at every look at the disk: to the secret, to the plain file, and so on."""
+
+    __slots__ = ()
+
+    def _look(self, path: str, base: str, home: bool) -> Place:
+        link = os.path.join(self.root, "link")
+        if path == "link":
+            target = "a.txt" if os.readlink(link) == "secret.txt" else "secret.txt"
+            os.unlink(link)
+            os.symlink(target, link)
+        return super()._look(path, base, home)
+
+
+@pytest.mark.parametrize("first", ["a.txt", "secret.txt"])
+@pytest.mark.parametrize("changed", [False, True], ids=["as asked", "changed by the person"])
+@pytest.mark.parametrize("risk", [Risk.READ, Risk.WRITE])
+async def test_a_link_that_is_turned_while_a_call_is_judged_leads_to_nothing_denied(
+    root: Path, first: str, changed: bool, risk: Risk
+) -> None:
+    (root / "a.txt").write_text("a")
+    (root / "secret.txt").write_text("s")
+    os.symlink(first, root / "link")
+    opened: list[str] = []
+    shown: list[str] = []
+
+    def preview(_: dict[str, Any]) -> Preview:
+        shown.append(this_call().real["link"])
+        return Preview("")
+
+    tool = ToolDefinition(
+        "t", "", PATH, risk, lambda _: opened.append(this_call().real["link"]), paths=("path",), preview=preview
+    )
+
+    async def ask(_: ApprovalRequest) -> Answer:
+        return Answer(allowed=True, arguments={"path": "link"} if changed else None)
+
+    gate = Gate(
+        ask, policy=Policy("ask", [Rule(decision=Decision.DENY, path=("secret.txt",))]), workspace=Turning(root)
+    )
+    for number in range(6):
+        decision = await gate.decide(ToolInvocation(f"c{number}", "t", {"path": "link"}), tool)
+        if isinstance(decision, Ticket):
+            with suppress(TicketRefused):
+                await Executor(gate).run(decision)
+    assert str(root / "secret.txt") not in (*opened, *shown)
+
+
+async def test_an_argument_that_is_left_out_is_judged_as_the_tool_takes_it(root: Path) -> None:
+    schema = {"properties": {"path": {"type": "string", "default": "."}}}
+    tool = ToolDefinition("t", "", schema, Risk.READ, paths=("path",))
+    deny = Rule(decision=Decision.DENY, path=("sub",))
+    policy = Policy("full", [deny])
+    assert policy.judge(tool, {}, Workspace(root, root / "sub")).decision is Decision.DENY
+    assert policy.judge(tool, {}, Workspace(root)).decision is Decision.ALLOW
+    assert dict((await running(tool, {}, root)).real) == {".": str(root)}
+    properties: dict[str, Any] = SHELL["properties"]
+    defaults = {"command": "cat secret", "cwd": "sub", "variables": {"LD_PRELOAD": "x"}, "network": True}
+    for name, value in defaults.items():
+        with_default = {"properties": {**properties, name: {**properties[name], "default": value}}}
+        arguments = {"command": "cat x"} if name != "command" else {}
+        given = judged(
+            BASH, {**arguments, name: value}, root, "ask", Rule(decision=Decision.DENY, path=("sub/x", "secret"))
+        )
+        left_out = judged(
+            replace(BASH, parameters=with_default),
+            arguments,
+            root,
+            "ask",
+            Rule(decision=Decision.DENY, path=("sub/x", "secret")),
+        )
+        assert given is left_out is not Decision.ALLOW
 
 
 async def test_a_file_that_a_rule_closes_is_known_as_closed(root: Path) -> None:
@@ -170,6 +245,8 @@ class TestPreview:
         assert shown.startswith("+a‹ESC›[2Jb‹U+202E›\nxxx")
         assert len(shown) < 21_000
         assert shown.endswith("more characters")
+        asked, _ = await self.asked(lambda _: Preview("x" * 20_000), root)
+        assert asked[0].preview == "x" * 20_000
 
     async def test_a_fault_in_it_is_told_and_the_person_is_asked_all_the_same(self, root: Path) -> None:
         def refuses(_: dict[str, Any]) -> Preview:
@@ -186,3 +263,45 @@ class TestPreview:
         tool = ToolDefinition("t", "", PATH, Risk.WRITE, call=lambda _: this_call().seen, preview=called.append)  # type: ignore[arg-type]
         result = await call_tool(tool, {"path": "x"}, root, mode="full")
         assert (called, result.content) == ([], "Done; there is no output.")
+
+
+def test_a_verdict_says_what_decided_and_a_part_what_it_is(root: Path) -> None:
+    verdicts = Policy("ask").judge_parts(BASH, {"command": "ls", "network": True}, Workspace(root))
+    assert [str(each.part) for each in verdicts] == ["the command 'ls'", "access to the network"]
+    assert verdicts[1].why == "access to the network is of risk network, and the mode is ask"
+    write = ToolDefinition("t", "", PATH, Risk.WRITE, paths=("path",), confined=True)
+    asking = replace(write, asks="it says so")
+    found = [
+        Policy("full").judge(tool, {"path": path}, Workspace(root)).source
+        for tool, path in ((write, ".bashrc"), (write, "x"), (write, "../x"), (asking, "x"))
+    ]
+    assert found == ["runs later", "mode", "the call", "the tool"]
+
+
+@pytest.mark.parametrize("path", [7, {"a": 1}, "a\0b", ["x", 7], ["x", "a\0b"]])
+def test_a_path_that_is_none_is_no_fault_but_a_verdict(root: Path, path: Any) -> None:
+    tool = ToolDefinition("t", "", PATH, Risk.WRITE, paths=("path",))
+    verdict = Policy("full").judge(replace(tool, confined=True), {"path": path}, Workspace(root))
+    assert (verdict.decision, verdict.why) == (Decision.DENY, "a path is not a plain text")
+    assert judged(tool, {"path": path}, root) is Decision.ASK
+
+
+@pytest.mark.parametrize("folder", [7, ["x"], "a\0b"])
+def test_a_folder_that_is_none_is_asked_about(root: Path, folder: Any) -> None:
+    verdict = Policy("full").judge(BASH, {"command": "ls", "cwd": folder}, Workspace(root))
+    assert verdict.decision is Decision.ASK
+    assert "the folder is not a plain text" in verdict.why
+
+
+def test_why_a_path_is_refused(root: Path) -> None:
+    tool = ToolDefinition("t", "", PATH, Risk.READ, paths=("path",), confined=True)
+    os.symlink("/etc", root / "out")
+
+    def why(path: str) -> str:
+        return Policy("full").judge(tool, {"path": path}, Workspace(root)).why
+
+    place = f"is outside of {str(root)!r}, where this tool works; give a path inside"
+    assert why("/etc/x") == f"'/etc/x' {place}"
+    assert why("out/x") == f"'out/x' (it leads to '/etc/x') {place}"
+    assert why("x" * 4_097) == "a path of 4,097 characters is too long; it has at most 4,096"
+    assert why("x" * 4_096) == "the mode full lets it run"

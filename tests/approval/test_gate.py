@@ -378,6 +378,17 @@ async def test_everything_that_happens_is_written_down() -> None:
     assert [(record.event, record.who) for record in trail] == [("denied", "nobody")]
 
 
+@pytest.mark.parametrize(("scope", "why"), [(Scope.ONCE, "not now"), (Scope.SESSION, "not now (session)")])
+async def test_a_refusal_is_written_down_with_how_long_it_holds(scope: Scope, why: str) -> None:
+    trail: list[AuditRecord] = []
+
+    async def no(_: ApprovalRequest) -> Answer:
+        return Answer(allowed=False, scope=scope, reason="not now")
+
+    await Gate(no, audit=trail.append).decide(CALL, tool(Risk.WRITE))
+    assert [(record.event, record.why) for record in trail[1:]] == [("denied", why)]
+
+
 @pytest.mark.parametrize("good", range(3))
 async def test_a_trail_that_cannot_be_written_denies(good: int) -> None:
     written: list[AuditRecord] = []
@@ -410,9 +421,9 @@ def test_a_fault_anywhere_denies() -> None:
 def test_the_proof_of_faults_would_see_a_gate_that_fails_open(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = Gate.judge
 
-    def open_judge(self: Gate, invocation: ToolInvocation, definition: ToolDefinition) -> Any:
+    def open_judge(self: Gate, invocation: ToolInvocation, definition: ToolDefinition, look: Workspace) -> Any:
         try:
-            return judge(self, invocation, definition)
+            return judge(self, invocation, definition, look)
         except Exception:
             from toolwire.approval.policy import Verdict
 

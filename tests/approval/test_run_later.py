@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from bench.trust.run_later import unasked_writes
 
+import toolwire
 from toolwire.approval.places import Workspace
 from toolwire.approval.policy import Policy
 from toolwire.approval.rules import Decision, Rule
@@ -26,9 +28,20 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
+_MORE = "hooks/pre-commit .gitpod.yml .replit .helix .cargo/env .kube/config .gradle/init.d .local/state/toolwire"
+
+
 def test_the_list_names_what_the_most_known_attacks_wrote() -> None:
     known = ".git .bashrc .zshenv .profile .envrc .vscode .idea .mcp.json .toolwire .gitlab-ci.yml jenkinsfile .husky"
-    for name in (*known.split(), ".github/workflows", ".config/systemd", ".config/autostart", ".npmrc", ".ssh"):
+    for name in (
+        *known.split(),
+        ".github/workflows",
+        ".config/systemd",
+        ".config/autostart",
+        ".npmrc",
+        ".ssh",
+        *_MORE.split(),
+    ):
         assert name in listed()
 
 
@@ -71,6 +84,12 @@ def test_what_is_not_on_it_is_not_asked_about(path: str, workspace: Workspace) -
 def test_the_endings_and_the_systems_own_folders(workspace: Workspace) -> None:
     for path in ("my.code-workspace", "lib/site.pth", "/etc/cron.d/x", "/etc/profile", "/var/spool/cron/root"):
         assert runs_later(workspace.place(path)), path
+
+
+def test_toolwire_itself_is_not_changed_unasked() -> None:
+    package = Path(toolwire.__file__).parent
+    for path in (package / "new.py", Path(sys.prefix, "lib", "x.py")):
+        assert "Toolwire itself" in runs_later(Workspace(path.parent).place(str(path)))
 
 
 def test_no_rule_and_no_mode_lets_it_be_written_unasked(workspace: Workspace) -> None:

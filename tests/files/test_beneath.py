@@ -6,6 +6,10 @@ import errno
 import os
 import socket
 import stat
+import subprocess
+import sys
+import textwrap
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -359,3 +363,37 @@ def test_the_longest_path(way: str, tmp_path: Path) -> None:
         pass
     with Roots([str(tmp_path)]).folder(real):
         pass
+
+
+def test_the_bounds_of_a_path_and_of_its_showing(root: Path) -> None:
+    longest = f"{root}/{'x/' * 4000}"[:4_000]
+    longest = longest[:-1] + "y"
+    with pytest.raises(FileRefused, match="there is no"), Roots([str(root)]).file(longest):
+        pass
+    with pytest.raises(FileRefused, match="is too long"), Roots([str(root)]).file(longest + "y"):
+        pass
+    assert quoted("x" * 120) == f"'{'x' * 120}'"
+    assert quoted("y" + "x" * 120) == f"'...{'x' * 117}'"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has leases")
+def test_a_lease_on_a_file_is_not_waited_for(root: Path) -> None:
+    holder = textwrap.dedent(
+        """
+        import fcntl, os, signal, sys
+        signal.signal(signal.SIGIO, signal.SIG_IGN)
+        signal.alarm(20)
+        held = os.open(sys.argv[1], os.O_RDWR)
+        fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        print("held", flush=True)
+        sys.stdin.read()
+        """
+    )
+    argv = [sys.executable, "-c", holder, str(root / "a.txt")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        started = time.monotonic()
+        error = refusal(Roots([str(root)]).file(str(root / "a.txt")))
+        assert time.monotonic() - started < 2
+        assert error.why == "system"

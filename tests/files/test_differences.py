@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import tracemalloc
 
 import pytest
 
@@ -128,6 +129,60 @@ def test_what_is_cut_off_is_still_a_diff(monkeypatch: pytest.MonkeyPatch) -> Non
     before, after = b"a\nb\nc\nd\ne\n", b"e\nd\nc\nb\na\n"
     assert patched(before, unified(before, after, "f")) == after
     assert count_changed(before, after) == (5, 5)
+
+
+def test_a_small_change_in_a_large_text_is_shown_where_it_is() -> None:
+    lines = [b"%d\n" % number for number in range(200_000)]
+    changed = [*lines[:150_000], b"new\n", *lines[150_001:]]
+    diff = unified(b"".join(lines), b"".join(changed), "f")
+    assert diff.split("\n", 2)[2] == (
+        "@@ -149998,7 +149998,7 @@\n 149997\n 149998\n 149999\n-150000\n+new\n 150001\n 150002\n 150003\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counted"),
+    [
+        (b"\n" * (32 << 20), b"x\n", (1, 32 << 20)),
+        (b"a\nb\n" + b"\n" * (32 << 20), b"a\nb\nx\n", (1, 32 << 20)),
+        (b"x\n", b"\n" * (32 << 20), (32 << 20, 1)),
+        (b"\xff" * (32 << 20), b"a", (1, 1)),
+        (b"%d\n" * (4 << 20), b"%s\n" * (4 << 20), (4 << 20, 4 << 20)),
+    ],
+    ids=["empty lines go", "after some that stay", "empty lines come", "one line that is no text", "all lines change"],
+)
+def test_large_texts_take_little_time_and_memory(before: bytes, after: bytes, counted: tuple[int, int]) -> None:
+    started = time.process_time()
+    tracemalloc.start()
+    try:
+        diff = unified(before, after, "f")
+        assert tracemalloc.get_traced_memory()[1] < 8 * (len(before) + len(after))
+    finally:
+        tracemalloc.stop()
+    assert time.process_time() - started < 2
+    assert count_changed(before, after) == counted
+    removed, added = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "-+")
+    assert removed == min(counted[1], 300)
+    assert 1 <= added <= min(counted[0], 1_000)
+    if counted[1] > 300:
+        assert f"… {counted[1] - 300:,} more lines that go\n" in diff
+    if counted[0] > 1_000:
+        assert diff.endswith(f"… the rest of +{counted[0]:,} −{counted[1]:,} lines is not shown\n")
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 5])
+def test_what_is_not_compared_is_still_a_diff(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(differences, "_COMPARED_LINES", most)
+    dice = random.Random(3)
+    for _ in range(100):
+        before, after = (
+            "".join(dice.choice("abc") + "\n" for _ in range(dice.randint(0, 12))).encode() + dice.choice([b"", b"end"])
+            for _ in range(2)
+        )
+        diff = unified(before, after, "f")
+        assert (patched(before, diff) if diff else before) == after
+        counted = count_changed(before, after)
+        assert count_lines(before) - counted.removed == count_lines(after) - counted.added
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,27 @@ def test_what_is_no_change_is_passed_over(journal: Journal, line: bytes) -> None
     assert [change.after for change in journal.changes()] == [digest_of(b"1"), digest_of(b"2")]
 
 
+@pytest.mark.parametrize("path", ["/a\0b/c", "/\ud800/x", "a/b", "", 7, None])
+def test_what_is_no_path_is_no_change(journal: Journal, path: Any) -> None:
+    write(journal, "f", b"1")
+    (record, done) = (json.loads(line) for line in records(journal).read_text().splitlines())
+    with open(records(journal), "a") as file:
+        file.write("".join(json.dumps({**each, "id": "other", "of": "other"}) + "\n" for each in (record, done)))
+        file.write(json.dumps({**record, "id": "planted", "of": "planted", "path": path}) + "\n")
+    assert [each.change.id for each in Undoing(journal).to_undo] == ["other", record["id"]]
+
+
+def test_a_pipe_in_the_place_of_a_content_is_not_waited_for(journal: Journal, work: Path) -> None:
+    write(journal, "f", b"1")
+    write(journal, "f", b"2")
+    kept = journal.folder / "contents" / (digest_of(b"1") or "")
+    kept.unlink()
+    os.mkfifo(kept)
+    with pytest.raises(FileRefused, match="damaged"):
+        undo(journal)
+    assert (work / "f").read_bytes() == b"2"
+
+
 def test_what_was_damaged_is_not_put_back(journal: Journal, work: Path) -> None:
     write(journal, "f", b"1")
     write(journal, "f", b"2")

@@ -19,8 +19,8 @@ from bench.trust import writes
 from toolwire.errors import FileRefused
 from toolwire.files import replacing
 from toolwire.files.beneath import Roots
-from toolwire.files.journal import Journal
-from toolwire.files.replacing import Changed, Replaced, change_file, read_content, replace_file
+from toolwire.files.journal import Journal, write_all
+from toolwire.files.replacing import Changed, Note, Replaced, change_file, read_content, replace_file
 
 
 @pytest.fixture
@@ -227,6 +227,13 @@ def test_too_large_is_refused(roots: Roots, work: Path, monkeypatch: pytest.Monk
     assert names(work) == ["f"]
 
 
+def test_a_file_may_be_as_large_as_the_bound(roots: Roots, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacing, "MOST", 1024 * 1024)
+    (work / "f").write_bytes(b"x" * 1024 * 1024)
+    assert replace_file(roots, str(work / "f"), lambda before: (before or b"")[1:] + b"y").after.endswith(b"xy")
+    assert (work / "f").stat().st_size == 1024 * 1024
+
+
 def test_reading_what_could_be_replaced(roots: Roots, work: Path) -> None:
     (work / "f").write_bytes(b"x")
     assert [read_content(roots, str(work / name)) for name in ("f", "g", "a/b")] == [b"x", None, None]
@@ -409,3 +416,58 @@ def test_no_update_is_lost_among_processes() -> None:
 def test_killed_anywhere_the_file_is_the_old_one_or_the_new_one() -> None:
     found = writes.killed(30, 1)
     assert (found.runs, found.faults) == (30, [])
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_nobody_else_can_read_what_is_written_before_it_is_in_place(
+    roots: Roots, work: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    (work / "f").write_text("old")
+    (work / "f").chmod(mode)
+    seen: list[int] = []
+
+    def watched(descriptor: int, content: bytes) -> None:
+        seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        write_all(descriptor, content)
+
+    monkeypatch.setattr(replacing, "write_all", watched)
+    before = os.umask(0o022)
+    try:
+        replace_file(roots, str(work / "f"), lambda _: b"new")
+        change_file(roots, str(work / "g"), lambda _: b"new", note=Note(mode=mode))
+        replace_file(roots, str(work / "h"), lambda _: b"new")
+    finally:
+        os.umask(before)
+    assert seen == [0o600, 0o600, 0o644]
+    assert [stat.S_IMODE((work / name).stat().st_mode) for name in "fgh"] == [mode, mode, 0o644]
+
+
+@pytest.mark.skipif(not hasattr(os, "listxattr"), reason="there are no attributes here")
+@pytest.mark.parametrize("is_permitted", [True, False])
+def test_which_attributes_are_kept(
+    roots: Roots, work: Path, monkeypatch: pytest.MonkeyPatch, is_permitted: bool
+) -> None:
+    """What gives a program rights is not; nor is the access list where the group that it speaks of is not."""
+    (work / "f").write_text("old")
+    kept: list[str] = []
+    fstat = os.fstat
+    old = (work / "f").stat()
+
+    def of_another_group(descriptor: int) -> os.stat_result:
+        status = fstat(descriptor)
+        if status.st_ino != old.st_ino:
+            return status
+        return os.stat_result((*status[:5], old.st_gid + 1, *status[6:]), {"st_mtime_ns": 1, "st_ctime_ns": 1})
+
+    def chown(descriptor: int, user: int, group: int) -> None:
+        if not is_permitted:
+            raise PermissionError
+
+    monkeypatch.setattr(os, "listxattr", lambda _: ["security.capability", "system.posix_acl_access", "user.note"])
+    monkeypatch.setattr(os, "getxattr", lambda *_: b"value")
+    monkeypatch.setattr(os, "setxattr", lambda _, name, value: kept.append(name))
+    monkeypatch.setattr(os, "fchown", chown)
+    monkeypatch.setattr(os, "fstat", of_another_group)
+    monkeypatch.setattr(replacing, "_state", lambda status: (status.st_ino, status.st_size))
+    replace_file(roots, str(work / "f"), lambda _: b"new")
+    assert kept == (["system.posix_acl_access"] if is_permitted else []) + ["user.note"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -26,7 +27,7 @@ from .audit import Audit, AuditRecord
 from .hidden import marked
 from .memory import Memory, offers_for, refusals_for
 from .misreading import warnings
-from .parts import path_arguments
+from .parts import argument, path_arguments
 from .places import Workspace
 from .policy import Policy, Verdict
 from .request import Answer, ApprovalRequest, Ask, Scope
@@ -84,14 +85,10 @@ class Denial(msgspec.Struct, frozen=True):
 
 
 def call_digest(
-    invocation: ToolInvocation,
-    tool: ToolDefinition,
-    workspace: Workspace,
-    environment: Mapping[str, str],
-    real: Mapping[str, str] | None = None,
+    invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, environment: Mapping[str, str]
 ) -> str:
     """What a ticket is bound to: the call's ids and exact arguments, the tool's whole definition, where it runs, and
-    where its paths lead: `real`, or else as they do now.
+    where its paths lead.
     """
     bound = [
         invocation.id,
@@ -100,17 +97,18 @@ def call_digest(
         invocation.tool_name,
         invocation.arguments,
         tool.digest(),
-        workspace.roots,
-        workspace.cwd,
+        # A path need not be text; as bytes, any can be written down.
+        [os.fsencode(root) for root in workspace.roots],
+        os.fsencode(workspace.cwd),
         dict(environment),
-        dict(real_paths(invocation, tool, workspace) if real is None else real),
+        {given: os.fsencode(real) for given, real in real_paths(invocation, tool, workspace).items()},
     ]
     return hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).hexdigest()
 
 
 def real_paths(invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace) -> dict[str, str]:
-    """Where the paths among the arguments lead now, links followed, by how they are given."""
-    given = [*path_arguments(tool, invocation.arguments), invocation.arguments.get(tool.folder)]
+    """Where the paths among the arguments lead, links followed, by how they are given."""
+    given = [*path_arguments(tool, invocation.arguments), argument(tool, invocation.arguments, tool.folder)]
     return {path: workspace.place(path).real for path in given if isinstance(path, str) and "\0" not in path}
 
 
@@ -171,8 +169,9 @@ class Gate:
         on_asked: Callable[[ApprovalRequest], None] | None,
         on_answered: Callable[[ApprovalRequest, Answer], None] | None,
     ) -> Ticket | Denial:
-        digest = self._digest(invocation, tool)
-        verdict = self.judge(invocation, tool)
+        look = self.workspace.looking_once()
+        digest = call_digest(invocation, tool, look, self.environment)
+        verdict = self.judge(invocation, tool, look)
         if verdict.decision is Decision.ALLOW:
             self._write("allowed", invocation, tool, digest, why=verdict.why, source=verdict.source)
             return self._ticket(invocation, tool, digest)
@@ -182,8 +181,8 @@ class Gate:
         if self._ask is None:
             self._write("denied", invocation, tool, digest, why=verdict.why, source=verdict.source, who="nobody")
             return Denial(f"it needs approval, and nobody is there to ask: {verdict.why}")
-        preview = await self._preview(invocation, tool)
-        request = self._request(invocation, tool, digest, verdict, preview)
+        preview = await self._preview(invocation, tool, look)
+        request = self._request(invocation, tool, digest, verdict, preview, look)
         self._write("asked", invocation, tool, digest, why=verdict.why, source=verdict.source)
         if on_asked is not None:
             on_asked(request)
@@ -200,6 +199,7 @@ class Gate:
     def _take(self, answer: Answer, request: ApprovalRequest, tool: ToolDefinition, seen: str) -> Ticket | Denial:
         """What becomes of the call with this answer."""
         invocation, digest = request.invocation, request.digest
+        look = self.workspace.looking_once()
         if not answer.allowed:
             reason = answer.reason or "the person said no"
             why = reason if answer.scope == Scope.ONCE else f"{reason} ({answer.scope})"
@@ -215,22 +215,22 @@ class Gate:
             problem = tool.problem(invocation.arguments)
             if problem is not None:
                 return self._deny(invocation, tool, answer, f"the changed arguments do not fit: {problem}")
-            digest = self._digest(invocation, tool)
+            digest = call_digest(invocation, tool, look, self.environment)
             seen = ""
-        elif digest != self._digest(invocation, tool):
+        elif digest != call_digest(invocation, tool, look, self.environment):
             return self._deny(invocation, tool, answer, "the call was changed while the person was asked")
         else:
             self._keep(answer, request)
         # Rules may have come while the person thought, and changed arguments were not judged before.
-        now = self.judge(invocation, tool)
+        now = self.judge(invocation, tool, look)
         if now.decision is Decision.DENY:
             return self._deny(invocation, tool, answer, f"it is denied: {now.why}")
         self._write("approved", invocation, tool, digest, why=answer.scope, source=request.source, who=answer.who)
         return self._ticket(invocation, tool, digest, edited=answer.arguments is not None, seen=seen)
 
-    def judge(self, invocation: ToolInvocation, tool: ToolDefinition) -> Verdict:
+    def judge(self, invocation: ToolInvocation, tool: ToolDefinition, look: Workspace | None = None) -> Verdict:
         """What policy says of the call. A repaired one is asked about at least: it is a reader's guess."""
-        verdict = self.policy.judge(tool, invocation.arguments, self.workspace)
+        verdict = self.policy.judge(tool, invocation.arguments, look or self.workspace)
         if invocation.repairs and verdict.decision is Decision.ALLOW:
             return Verdict(Decision.ASK, "the call was malformed and was repaired")
         return verdict
@@ -245,23 +245,22 @@ class Gate:
         if given is None:
             raise TicketRefused("this ticket was used already or never given out", call=call.id)
         # What the call may open is what this one look at the disk found, and it is what was approved.
-        running = self._running(call, given.tool, given.seen)
-        digest = call_digest(call, given.tool, self.workspace, self.environment, running.real)
+        look = self.workspace.looking_once()
+        digest = call_digest(call, given.tool, look, self.environment)
         if not (ticket.tool is given.tool and ticket.digest == given.digest == digest):
             raise TicketRefused("the call is not the one that was approved", call=call.id)
         if self._clock() > given.expires:
             raise TicketRefused("the approval of this call has expired", call=call.id)
         self._write("started", call, given.tool, given.digest)
-        return running
+        return self._running(call, given.tool, look, given.seen)
 
     def finished(self, ticket: Ticket, outcome: str) -> None:
         """Writes down how a call ended whose ticket was redeemed."""
         self._write("finished", ticket.invocation, ticket.tool, ticket.digest, outcome=outcome)
 
-    def _digest(self, invocation: ToolInvocation, tool: ToolDefinition) -> str:
-        return call_digest(invocation, tool, self.workspace, self.environment)
-
-    def _running(self, invocation: ToolInvocation, tool: ToolDefinition, seen: str = "") -> RunningCall:
+    def _running(
+        self, invocation: ToolInvocation, tool: ToolDefinition, look: Workspace, seen: str = ""
+    ) -> RunningCall:
         return RunningCall(
             id=invocation.id,
             tool=tool.name,
@@ -269,17 +268,17 @@ class Gate:
             environment=MappingProxyType(dict(self.environment)),
             report=lambda _: None,
             roots=self.workspace.roots,
-            real=MappingProxyType(real_paths(invocation, tool, self.workspace)),
+            real=MappingProxyType(real_paths(invocation, tool, look)),
             is_closed=lambda path: self.policy.closes(tool, path, self.workspace),
             seen=seen,
         )
 
-    async def _preview(self, invocation: ToolInvocation, tool: ToolDefinition) -> Preview:
+    async def _preview(self, invocation: ToolInvocation, tool: ToolDefinition, look: Workspace) -> Preview:
         """What the call would change, where its tool can tell; a fault or a delay there is told in its place."""
         if tool.preview is None:
             return Preview("")
         context = copy_context()
-        context.run(CURRENT.set, self._running(invocation, tool))
+        context.run(CURRENT.set, self._running(invocation, tool, look))
         looking = asyncio.get_running_loop().run_in_executor(
             None, context.run, tool.preview, deepcopy(invocation.arguments)
         )
@@ -304,11 +303,17 @@ class Gate:
         return ticket
 
     def _request(
-        self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, verdict: Verdict, preview: Preview
+        self,
+        invocation: ToolInvocation,
+        tool: ToolDefinition,
+        digest: str,
+        verdict: Verdict,
+        preview: Preview,
+        look: Workspace,
     ) -> ApprovalRequest:
         shown = show_arguments(invocation.arguments)
-        verdicts = self.policy.judge_parts(tool, invocation.arguments, self.workspace)
-        offers = offers_for(invocation, tool, verdicts, self.workspace) if shown.complete else ()
+        verdicts = self.policy.judge_parts(tool, invocation.arguments, look)
+        offers = offers_for(invocation, tool, verdicts, look) if shown.complete else ()
         return ApprovalRequest(
             id=invocation.id,
             invocation=invocation,
@@ -321,7 +326,7 @@ class Gate:
             warnings=tuple(warnings(invocation.arguments)),
             parts=tuple(str(each.part) for each in verdicts if each.part is not None),
             offers=offers,
-            refusals=refusals_for(tool, invocation.arguments, verdicts, self.workspace, offers),
+            refusals=refusals_for(tool, invocation.arguments, verdicts, look, offers),
             cwd=self.workspace.cwd,
             digest=digest,
         )

@@ -40,13 +40,15 @@ class Part(msgspec.Struct, frozen=True):
     """Folders that it may go through, everything below them too."""
     unsure: str = ""
     """Why it is not understood, in a sentence; then it is asked about whatever allows it."""
+    what: str = ""
+    """What it is called, where it is neither a command nor a path."""
     refused: str = ""
     """Why it is not looked at, in a sentence; then it is denied: what a rule denies may be in it."""
 
     def __str__(self) -> str:
         if self.command is not None:
             return f"the command {str(self.command)!r}"
-        return f"the path {self.places[0].given!r}" if self.places else "the call"
+        return f"the path {self.places[0].given!r}" if self.places else self.what or "the call"
 
 
 def parts_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> tuple[Part, ...]:
@@ -65,15 +67,23 @@ def _parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace
             yield msgspec.structs.replace(part, risk=tool.risk) if is_elsewhere else part
     for path in path_arguments(tool, arguments):
         yield _path_part(tool, path, workspace)
-    if tool.network and arguments.get(tool.network):
-        yield Part(Risk.NETWORK)
+    if tool.network and argument(tool, arguments, tool.network):
+        yield Part(Risk.NETWORK, what="access to the network")
 
 
 def path_arguments(tool: ToolDefinition, arguments: dict[str, Any]) -> Iterator[Any]:
     """What stands in the arguments that are paths, one by one; anything may."""
     for name in tool.paths:
-        value = arguments.get(name)
+        value = argument(tool, arguments, name)
         yield from value if isinstance(value, list) else () if value is None else (value,)
+
+
+def argument(tool: ToolDefinition, arguments: dict[str, Any], name: str) -> Any:
+    """What an argument is; where a call leaves it out, as the tool's schema has it."""
+    if name in arguments:
+        return arguments[name]
+    schema = tool.parameters.get("properties", {}).get(name)
+    return schema.get("default") if isinstance(schema, dict) else None
 
 
 def _path_part(tool: ToolDefinition, path: Any, workspace: Workspace) -> Part:
@@ -103,7 +113,7 @@ def _outside(place: Place, workspace: Workspace) -> str:
 
 def _shell_parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> Iterator[Part]:
     """The parts of a command line, run where and with what the other arguments say."""
-    folder = arguments.get(tool.folder)
+    folder = argument(tool, arguments, tool.folder)
     if folder is not None:
         if not isinstance(folder, str) or "\0" in folder:
             yield Part(tool.risk, unsure="the folder is not a plain text")
@@ -111,13 +121,13 @@ def _shell_parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Wor
         place = workspace.place(folder)
         yield Part(Risk.READ, places=(place,), refused="" if place.inside else _outside(place, workspace))
         workspace = workspace.starting_in(folder)
-    given = arguments.get(tool.variables) or {}
+    given = argument(tool, arguments, tool.variables) or {}
     if not isinstance(given, dict):
         yield Part(tool.risk, unsure="the variables are not names with values")
     elif not are_harmless_variables(given):
         names = ", ".join(name[:_SHOWN] for name in list(given)[:_NAMED])
         yield Part(tool.risk, unsure=f"what it runs may depend on the variables that are set for it: {names}")
-    yield from _command_parts(arguments.get(tool.command), workspace)
+    yield from _command_parts(argument(tool, arguments, tool.command), workspace)
 
 
 _SHOWN = 200

@@ -51,14 +51,19 @@ def says_where(pattern: str) -> bool:
 
 def absolute_pattern(pattern: str, workspace: Workspace) -> str:
     """A path pattern as one over absolute paths. A slash at its end says nothing."""
+    return _absolute(pattern, workspace.root, workspace.home)
+
+
+@lru_cache(maxsize=4096)
+def _absolute(pattern: str, root: str, home: str) -> str:
     pattern = pattern.rstrip("/") or "/"
     if pattern.startswith("/"):
         return pattern
     if pattern == "~" or pattern.startswith("~/"):
-        return literal(workspace.home) + pattern[1:]
+        return literal(home) + pattern[1:]
     if "/" not in pattern:
         return f"/**/{pattern}"
-    return f"{literal(workspace.root.rstrip('/'))}/{pattern.removeprefix('./')}"
+    return f"{literal(root.rstrip('/'))}/{pattern.removeprefix('./')}"
 
 
 @lru_cache(maxsize=4096)
@@ -80,5 +85,6 @@ def _sure_part(absolute: str) -> tuple[str, str]:
     return plain("/".join(parts[:count])), "".join(f"/{part}" for part in parts[count:])
 
 
+@lru_cache(maxsize=4096)
 def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", text.casefold())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from copy import copy
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,7 @@ class Place(msgspec.Struct, frozen=True):
 class Workspace:
     """The folders that calls may work in: `root` and any `further` ones. Relative paths start from `cwd`."""
 
-    __slots__ = ("cwd", "home", "root", "roots")
+    __slots__ = ("_seen", "cwd", "home", "root", "roots")
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Workspace:
         self.roots = tuple(dict.fromkeys((self.root, *map(os.path.realpath, further))))
         self.cwd = self.root if cwd is None else os.path.realpath(cwd)
         self.home = os.path.expanduser("~")
+        self._seen: dict[tuple[str, str, bool], Place] | None = None
 
     @classmethod
     def here(cls) -> Workspace:
@@ -61,6 +63,15 @@ class Workspace:
 
         With `home` a leading `~` stands for the home folder; without, it is a character like another.
         """
+        base = start or self.cwd
+        if self._seen is None:
+            return self._look(path, base, home)
+        key = (path, base, home)
+        if key not in self._seen:
+            self._seen[key] = self._look(path, base, home)
+        return self._seen[key]
+
+    def _look(self, path: str, base: str, home: bool) -> Place:
         given = path
         if home and (path == "~" or path.startswith("~/")):
             path = self.home + path[1:]
@@ -68,14 +79,24 @@ class Workspace:
             raise ValueError("a path holds a NUL character")
         if len(path) > MAX_PATH:
             return Place(given, path, path, inside=False)
-        base = start or self.cwd
         written = os.path.normpath(os.path.join(base, path))
         real = os.path.realpath(os.path.join(base, path))
         return Place(given, written, real, self._holds(written) and self._holds(real))
 
     def starting_in(self, folder: str) -> Workspace:
         """The same with another folder that relative paths start from."""
-        return Workspace(self.root, os.path.join(self.cwd, folder), self.roots[1:])
+        found = copy(self)
+        found.cwd = self.place(folder).real
+        return found
+
+    def looking_once(self) -> Workspace:
+        """The same, which looks at the disk once for each path and keeps to what it saw.
+
+        What is judged with it and what is bound to a ticket are one thing, whatever is put in the way in between.
+        """
+        found = copy(self)
+        found._seen = {}
+        return found
 
     def _holds(self, path: str) -> bool:
         return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in self.roots)

@@ -56,14 +56,15 @@ class Verdict(msgspec.Struct, frozen=True):
     part: Part | None = None
     fixed: bool = False
     """No further rule that allows it would change this."""
+    cause: str = ""
+    """What decided in a word or two, where it is neither a rule nor the mode."""
 
     @property
     def source(self) -> str:
-        """What decided: where the rule comes from, the mode, or that the call is not understood."""
+        """What decided: where the rule comes from, the mode, or what lies in the call itself."""
         if self.rule is not None:
             return self.rule.source
-        is_unclear = self.part is not None and self.part.unsure and self.decision is Decision.ASK
-        return "not understood" if is_unclear else "mode"
+        return self.cause or "mode"
 
 
 class Policy:
@@ -125,15 +126,15 @@ class Policy:
         """What holds whatever rules allow."""
         if part.risk is not Risk.READ:
             if tool.asks:
-                yield Verdict(Decision.ASK, tool.asks, None, part, True)
+                yield Verdict(Decision.ASK, tool.asks, None, part, True, "the tool")
             for place in part.places:
                 why = runs_later(place)
                 if why:
                     words = f"{_short(part)} may write {place.given[:_SHORT]!r}, and {why}"
-                    yield Verdict(Decision.ASK, words, None, part, True)
+                    yield Verdict(Decision.ASK, words, None, part, True, "runs later")
                     break
         if part.refused:
-            yield Verdict(Decision.DENY, part.refused, None, part, True)
+            yield Verdict(Decision.DENY, part.refused, None, part, True, "the call")
         if self.mode is Mode.READ_ONLY and part.risk is None:
             yield Verdict(
                 Decision.ASK, f"the mode is read-only, and {_short(part)} is of unknown risk", None, part, True
@@ -143,7 +144,8 @@ class Policy:
                 Decision.DENY, f"the mode is read-only, and {_short(part)} does more than read", None, part, True
             )
         if part.unsure:
-            yield Verdict(Decision.ASK, f"{_short(part)} is not understood: {part.unsure}", None, part, True)
+            words = f"{_short(part)} is not understood: {part.unsure}"
+            yield Verdict(Decision.ASK, words, None, part, True, "not understood")
 
     def _default(self, part: Part) -> Verdict:
         decision = _DEFAULTS[part.risk][self.mode.width]

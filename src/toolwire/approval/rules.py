@@ -16,7 +16,7 @@ import msgspec
 from ..tools.definition import Risk, ToolDefinition
 from .commands.command_line import Word
 from .commands.programs import kept_prefix, plain_words, program, sets_harmless
-from .parts import Part
+from .parts import Part, argument
 from .path_patterns import may_hold, path_fits
 from .patterns import command_matches, glob_matches
 from .places import Place, Workspace
@@ -92,7 +92,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.changes:
             yield Fit.NO if part.risk is Risk.READ else Fit.YES
         for name, wanted in self.arguments.items():
-            value = arguments[name] if name in arguments else _default_of(tool, name)
+            value = argument(tool, arguments, name)
             yield _any(self._fits_value(want, value) for want in wanted)
         if self.exact_arguments:
             yield Fit.YES if self.exact_arguments == exact_text(arguments) else Fit.NO
@@ -169,12 +169,6 @@ def _any(found: Iterable[bool]) -> Fit:
 
 def _fit(answer: bool | None) -> Fit:
     return Fit.MAYBE if answer is None else Fit.YES if answer else Fit.NO
-
-
-def _default_of(tool: ToolDefinition, name: str) -> Any:
-    """What an argument is that a call leaves out, as the tool's schema has it."""
-    schema = tool.parameters.get("properties", {}).get(name)
-    return schema.get("default") if isinstance(schema, dict) else None
 
 
 def _same(want: Any, value: Any, *, globs: bool = False) -> bool:

@@ -8,7 +8,9 @@ because some disks do; a file need not be there yet, and a folder of the list st
 from __future__ import annotations
 
 import os
+import sys
 import unicodedata
+from functools import lru_cache
 
 from .places import Place
 
@@ -21,7 +23,8 @@ _NAMES = {
     "shells and programs run it when they start": """
         .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
         .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .envrc .xinitrc .xsession .xsessionrc .xprofile .xserverrc
-        .pam_environment .tmux.conf .screenrc .gdbinit .lldbinit .pythonrc .pythonrc.py .pdbrc .irbrc .pryrc .rprofile
+        .pam_environment .tmux.conf .screenrc .gdbinit .gdbearlyinit .lldbinit .bash_completion .xonshrc
+        .pythonrc .pythonrc.py .pdbrc .irbrc .pryrc .rprofile
         .renviron .psqlrc .sqliterc .my.cnf .octaverc .ghci .iex.exs .curlrc .wgetrc .ripgreprc .ackrc .latexmkrc
         .mailcap .netrc .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc .gemrc .condarc .bazelrc .mise.toml mise.toml
         .mise.local.toml mise.local.toml sitecustomize.py usercustomize.py .ssh .gnupg
@@ -35,7 +38,8 @@ _NAMES = {
     """,
     "editors run what it says": """
         .vscode .idea .fleet .zed .cursor .cursorrules .windsurf .nova .devcontainer .devcontainer.json .vim .vimrc
-        .gvimrc .exrc .nvimrc .nvim.lua .nvim .emacs .emacs.d .spacemacs .doom.d .dir-locals.el .dir-locals-2.el
+        .gvimrc .lvimrc .local.vimrc _vimrc .helix .vs .gitpod.yml .replit devfile.yaml .devfile.yaml
+        .exrc .nvimrc .nvim.lua .nvim .emacs .emacs.d .spacemacs .doom.d .dir-locals.el .dir-locals-2.el
         session.vim .kakrc .sublime-project
     """,
     "it decides what agents may do and start": """
@@ -46,6 +50,21 @@ _NAMES = {
 """Names of files and folders, wherever they lie."""
 
 _TAILS = {
+    "version control runs what stands there": (
+        "hooks/applypatch-msg",
+        "hooks/commit-msg",
+        "hooks/post-checkout",
+        "hooks/post-commit",
+        "hooks/post-merge",
+        "hooks/post-receive",
+        "hooks/post-rewrite",
+        "hooks/pre-commit",
+        "hooks/pre-merge-commit",
+        "hooks/pre-push",
+        "hooks/pre-rebase",
+        "hooks/pre-receive",
+        "hooks/prepare-commit-msg",
+    ),
     "CI runs it": (".github/workflows", ".github/actions", ".github/dependabot.yml", ".ci"),
     "shells and programs run it when they start": (
         ".config/fish",
@@ -60,6 +79,20 @@ _TAILS = {
         ".cargo/config",
         ".cargo/config.toml",
         ".cargo/bin",
+        ".cargo/env",
+        ".config/bash",
+        ".config/gdb",
+        ".config/npm",
+        ".config/tmux",
+        ".config/uv",
+        ".config/zsh",
+        ".aws/config",
+        ".docker/config.json",
+        ".gradle/init.d",
+        ".gradle/init.gradle",
+        ".gradle/init.gradle.kts",
+        ".kube/config",
+        ".m2/settings.xml",
         ".local/bin",
         ".ipython/profile_default",
         ".jupyter",
@@ -68,6 +101,9 @@ _TAILS = {
     "the system starts it": (
         ".config/systemd",
         ".config/autostart",
+        ".config/hypr",
+        ".config/i3",
+        ".config/sway",
         ".local/share/applications",
         ".local/share/systemd",
         ".local/share/dbus-1",
@@ -84,7 +120,12 @@ _TAILS = {
         ".config/kak",
         ".config/micro",
     ),
-    "it decides what agents may do and start": (".config/toolwire", ".config/claude", ".config/goose"),
+    "it decides what agents may do and start": (
+        ".config/toolwire",
+        ".local/state/toolwire",
+        ".config/claude",
+        ".config/goose",
+    ),
 }
 """The same for names that mean it only below another."""
 
@@ -94,33 +135,18 @@ _ENDINGS = {
 }
 
 _TOPS = {
-    "the system starts it": (
-        *(
-            "/etc/crontab",
-            "/etc/cron.d",
-            "/etc/cron.hourly",
-            "/etc/cron.daily",
-            "/etc/cron.weekly",
-            "/etc/cron.monthly",
-        ),
-        *("/var/spool/cron", "/var/spool/at", "/etc/systemd", "/lib/systemd", "/usr/lib/systemd", "/etc/init.d"),
-        *("/etc/rc.local", "/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/profile", "/etc/profile.d", "/etc/zsh"),
-        *(
-            "/etc/bash.bashrc",
-            "/etc/environment",
-            "/etc/sudoers",
-            "/etc/sudoers.d",
-            "/etc/pam.d",
-            "/etc/ssh",
-            "/etc/udev",
-        ),
-        *("/etc/xdg", "/etc/gitconfig"),
-    ),
+    "the system starts it": """
+        /etc/crontab /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly /var/spool/cron
+        /var/spool/at /etc/systemd /lib/systemd /usr/lib/systemd /etc/init.d /etc/rc.local /etc/ld.so.preload
+        /etc/ld.so.conf.d /etc/profile /etc/profile.d /etc/zsh /etc/bash.bashrc /etc/environment /etc/sudoers
+        /etc/sudoers.d /etc/pam.d /etc/ssh /etc/udev /etc/xdg /etc/gitconfig
+    """,
 }
 """The same for folders at the top of the file system."""
 
 _BY_NAME = {name: why for why, names in _NAMES.items() for name in names.split()}
 _BY_TAIL = {tuple(tail.split("/")): why for why, tails in _TAILS.items() for tail in tails}
+_BY_TOP = {top: why for why, tops in _TOPS.items() for top in tops.split()}
 
 
 def runs_later(place: Place) -> str:
@@ -144,10 +170,17 @@ def _why(path: str) -> str:
     for why, endings in _ENDINGS.items():
         if parts and parts[-1].endswith(endings):
             return why
-    for why, tops in _TOPS.items():
-        if any(path == top or path.startswith(f"{top}/") for top in tops):
+    for top, why in (*_BY_TOP.items(), *_own_folders().items()):
+        if path == top or path.startswith(f"{top}/"):
             return why
     return ""
+
+
+@lru_cache(maxsize=1)
+def _own_folders() -> dict[str, str]:
+    """Where Toolwire itself lies: who changes that changes what holds everything else."""
+    folders = (os.path.dirname(os.path.dirname(__file__)), sys.prefix)
+    return {_fold(os.path.realpath(folder)): "Toolwire itself runs from there" for folder in folders}
 
 
 def _fold(path: str) -> str:

@@ -118,9 +118,12 @@ class Roots:
         return descriptor
 
     def _reopened(self, real: str, found: int) -> int:
-        """The file that was looked at, for reading. Where there is no /proc it is opened anew, never to wait for it."""
+        """The file that was looked at, for reading, never to wait for it: somebody may hold a lease on it.
+
+        Where there is no /proc it is opened anew.
+        """
         try:
-            return os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_CLOEXEC)
+            return os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             with self.parent(real) as (folder, name):
                 return os.open(name, os.O_RDONLY | _FILE, dir_fd=folder)

@@ -16,6 +16,9 @@ _EDITS = 800
 """Lines that may differ among those which both sides have, and are still told apart: a fifth of a second."""
 _STEPS = 1_000_000
 """Comparisons of equal lines."""
+_COMPARED = 8 * 1024 * 1024
+"""Bytes of a side that are compared line by line; of more it is only said that they go or come."""
+_COMPARED_LINES = 100_000
 _CONTEXT = 3
 """Lines that are shown around what differs, as everywhere."""
 _SHOWN = 1_000
@@ -42,6 +45,16 @@ class _Run(NamedTuple):
     new_end: int
 
 
+class _Sides(NamedTuple):
+    """What is compared: the lines that differ with some around them, without what both begin and end with."""
+
+    skipped: int
+    """Lines before it, the same on both sides."""
+    old: list[bytes]
+    new: list[bytes]
+    runs: list[_Run]
+
+
 def unified(before: bytes | None, after: bytes | None, path: str) -> str:
     """The diff from one content to another; None is no file. Empty if they are the same.
 
@@ -54,12 +67,11 @@ def unified(before: bytes | None, after: bytes | None, path: str) -> str:
     head = [f"--- {'/dev/null' if before is None else name}", f"+++ {'/dev/null' if after is None else name}"]
     if _is_binary(before) or _is_binary(after):
         return "\n".join([*head, f"not text: {_size(before)} before, {_size(after)} after", ""])
-    old, new = _lines(before), _lines(after)
-    lines = list(head)
-    lines += _remarks(before, after)
-    for line in _hunks(old, new):
+    lines = [*head, *_remarks(before, after)]
+    sides = _sides(before, after)
+    for line in _hunks(sides):
         if len(lines) >= _SHOWN:
-            counted = count_changed(before, after)
+            counted = _counted(sides.runs)
             lines.append(f"… the rest of +{counted.added:,} −{counted.removed:,} lines is not shown")
             break
         lines += _bounded(line)
@@ -68,9 +80,10 @@ def unified(before: bytes | None, after: bytes | None, path: str) -> str:
 
 def count_changed(before: bytes | None, after: bytes | None) -> Counted:
     """How many lines the diff between them adds and takes away."""
-    if before == after:
-        return Counted(0, 0)
-    runs = _runs(_lines(before), _lines(after))
+    return _counted(_sides(before, after).runs) if before != after else Counted(0, 0)
+
+
+def _counted(runs: Sequence[_Run]) -> Counted:
     return Counted(sum(run.new_end - run.new_start for run in runs), sum(run.end - run.start for run in runs))
 
 
@@ -95,7 +108,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
-_CODECS = {"UTF-8 with BOM": "utf-8-sig", "UTF-16": "utf-16", "UTF-32": "utf-32", "": "utf-8"}
+_CODECS = {"UTF-16": "utf-16", "UTF-32": "utf-32"}
 
 
 def _is_binary(content: bytes | None) -> bool:
@@ -106,15 +119,69 @@ def _size(content: bytes | None) -> str:
     return "no file" if content is None else f"{len(content):,} bytes"
 
 
-def _lines(content: bytes | None) -> list[str]:
-    """Lines with their ends. A byte that is no text shows as `\\xff`."""
-    if content is None:
-        return []
+def _text(content: bytes | None) -> bytes:
+    """The content without its mark, in an encoding in which a line end is one byte."""
     name = encoding_of(content)
-    errors = "backslashreplace" if name in ("", "UTF-8 with BOM") else "replace"
-    pieces = content.decode(_CODECS[name], errors).split("\n")
+    if content is None or not name:
+        return content or b""
+    if name == "UTF-8 with BOM":
+        return content.removeprefix(codecs.BOM_UTF8)
+    return content.decode(_CODECS[name], "replace").encode()
+
+
+def _sides(before: bytes | None, after: bytes | None) -> _Sides:
+    """Bytes are compared before lines are: what is the same in a large file is never cut into lines."""
+    old, new = _text(before), _text(after)
+    head = old.rfind(b"\n", 0, _same_start(old, new)) + 1
+    tail = _same_end(old[head:], new[head:])
+    for _ in range(_CONTEXT):
+        head = old.rfind(b"\n", 0, max(head - 1, 0)) + 1
+    is_much = max(len(old), len(new)) - head - tail > _COMPARED
+    is_many = max(each.count(b"\n", head, len(each) - tail) for each in (old, new)) > _COMPARED_LINES
+    if not is_much and not is_many:
+        end = len(old) - tail
+        for _ in range(_CONTEXT):
+            end = old.find(b"\n", end) + 1 or len(old)
+        tail = len(old) - end
+    skipped = old.count(b"\n", 0, head)
+    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
+    if not is_much and not is_many:
+        old_lines, new_lines = _lines(old), _lines(new)
+        return _Sides(skipped, old_lines, new_lines, _runs(old_lines, new_lines))
+    # Only the beginnings are shown of so much: all of it goes, and all of it comes.
+    old_lines, new_lines = _lines(old, _SHOWN), _lines(new, _SHOWN)
+    kept = 0
+    while kept < min(_CONTEXT, len(old_lines), len(new_lines)) and old_lines[kept] == new_lines[kept]:
+        kept += 1
+    return _Sides(skipped, old_lines, new_lines, [_Run(kept, count_lines(old), kept, count_lines(new))])
+
+
+def _same_start(old: bytes, new: bytes) -> int:
+    """How many bytes both begin with."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _same_end(old: bytes, new: bytes) -> int:
+    """How many bytes of whole lines both end with."""
+    same = _same_start(old[::-1], new[::-1])
+    if all(len(each) == same or each[-same - 1 : len(each) - same] == b"\n" for each in (old, new)):
+        return same
+    found = old.find(b"\n", len(old) - same)
+    return len(old) - found - 1 if found >= 0 else 0
+
+
+def _lines(text: bytes, most: int = -1) -> list[bytes]:
+    """Lines with their ends: all, or the first ones."""
+    pieces = text.split(b"\n", most)
     last = pieces.pop()
-    return [f"{piece}\n" for piece in pieces] + ([last] if last else [])
+    return [piece + b"\n" for piece in pieces] + ([last] if last and len(pieces) != most else [])
 
 
 def _remarks(before: bytes | None, after: bytes | None) -> Iterator[str]:
@@ -136,44 +203,50 @@ def _ends(both: int, all_: int) -> str:
     return "LF" if not both else "CRLF" if both == all_ else "mixed"
 
 
-def _bounded(line: str) -> Iterator[str]:
-    """A line of the diff without its end, and that there is none where there is none."""
-    text = line.removesuffix("\n")
-    if len(text) > _WIDTH:
-        text = f"{text[:_WIDTH]}… ({len(text) - _WIDTH:,} more characters)"
-    yield text
-    if not line.endswith("\n") and not line.startswith("@@"):
+def _bounded(line: bytes) -> Iterator[str]:
+    """A line of the diff without its end, and that there is none where there is none. No text shows as `\\xff`."""
+    text = line.removesuffix(b"\n")
+    shown = text[: 4 * _WIDTH + 4].decode("utf-8", "backslashreplace")
+    if len(shown) > _WIDTH:
+        shown = f"{shown[:_WIDTH]}… ({len(text.decode('utf-8', 'replace')) - _WIDTH:,} more characters)"
+    yield shown
+    if not line.endswith(b"\n") and not line.startswith(b"@@"):
         yield "\\ No newline at end of file"
 
 
-def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+def _hunks(sides: _Sides) -> Iterator[bytes]:
     """The lines of all hunks: runs that are near each other share one."""
-    runs = _runs(old, new)
+    runs = sides.runs
     place = 0
     while place < len(runs):
         last = place
         while last + 1 < len(runs) and runs[last + 1].start - runs[last].end <= 2 * _CONTEXT:
             last += 1
-        yield from _hunk(old, new, runs[place : last + 1])
+        yield from _hunk(sides, runs[place : last + 1])
         place = last + 1
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], runs: Sequence[_Run]) -> Iterator[str]:
+def _hunk(sides: _Sides, runs: Sequence[_Run]) -> Iterator[bytes]:
+    skipped, old, new, _ = sides
     first, last = runs[0], runs[-1]
     before = min(_CONTEXT, first.start)
-    behind = min(_CONTEXT, len(old) - last.end)
+    behind = max(min(_CONTEXT, len(old) - last.end), 0)
     start, end = first.start - before, last.end + behind
-    yield f"@@ -{_range(start, end)} +{_range(first.new_start - before, last.new_end + behind)} @@"
+    ranges = (
+        _range(skipped + start, skipped + end),
+        _range(skipped + first.new_start - before, skipped + last.new_end + behind),
+    )
+    yield f"@@ -{ranges[0]} +{ranges[1]} @@".encode()
     place = start
     for run in runs:
-        yield from (f" {line}" for line in old[place : run.start])
+        yield from (b" " + line for line in old[place : run.start])
         going = min(run.end, run.start + _IN_A_ROW)
-        yield from (f"-{line}" for line in old[run.start : going])
+        yield from (b"-" + line for line in old[run.start : going])
         if going < run.end:
-            yield f"… {run.end - going:,} more lines that go\n"
-        yield from (f"+{line}" for line in new[run.new_start : run.new_end])
+            yield f"… {run.end - going:,} more lines that go\n".encode()
+        yield from (b"+" + line for line in new[run.new_start : run.new_end])
         place = run.end
-    yield from (f" {line}" for line in old[place:end])
+    yield from (b" " + line for line in old[place:end])
 
 
 def _range(start: int, end: int) -> str:
@@ -182,7 +255,7 @@ def _range(start: int, end: int) -> str:
     return f"{start + 1}" if length == 1 else f"{start + (length > 0)},{length}"
 
 
-def _runs(old: Sequence[str], new: Sequence[str]) -> list[_Run]:
+def _runs(old: Sequence[bytes], new: Sequence[bytes]) -> list[_Run]:
     """What differs, in order."""
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
@@ -205,7 +278,7 @@ def _runs(old: Sequence[str], new: Sequence[str]) -> list[_Run]:
     return runs
 
 
-def _pairs(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+def _pairs(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
     """The places of equal lines in a longest row of them; none if finding it takes too long."""
     most = min(len(old) + len(new), _EDITS)
     # How far each diagonal has come; from `most` on, the negative ones are counted from the end.

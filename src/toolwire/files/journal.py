@@ -147,7 +147,8 @@ class Journal:
     def content(self, digest: str) -> bytes:
         """What a file held; a `FileRefused` where it is not kept any more or is not what it was."""
         try:
-            descriptor = os.open(self.folder / _CONTENTS / digest, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(self.folder / _CONTENTS / digest, flags)
             with os.fdopen(descriptor, "rb") as file:
                 content = file.read(_LARGEST + 1)
         except FileNotFoundError:
@@ -230,7 +231,7 @@ def _data(folder: int) -> bytes:
     except FileNotFoundError:
         return b""
     with os.fdopen(descriptor, "rb") as file:
-        data = file.read(_LARGEST + 1)
+        data = file.read(_LARGEST + 1) or b""  # nothing at all from a pipe
     if len(data) > _LARGEST:
         raise OSError(errno.EFBIG, "it holds something else than changes")
     return data
@@ -271,12 +272,21 @@ def _record(line: bytes) -> dict[str, Any]:
 
 def _change(record: dict[str, Any]) -> Change | None:
     """None where a line is something else."""
-    text = all(isinstance(record.get(name), str) for name in ("id", "path", "time", "tool", "of"))
+    text = all(isinstance(record.get(name), str) for name in ("id", "time", "tool", "of"))
+    text = text and _is_path(record.get("path"))
     digests = all(_is_digest(record.get(name)) for name in ("before", "after"))
     mode = record.get("mode")
     if not (text and digests and isinstance(record.get("is_undo"), bool) and (mode is None or isinstance(mode, int))):
         return None
     return Change(**{name: record[name] for name in _FIELDS})
+
+
+def _is_path(value: Any) -> bool:
+    """Whether it is a path as one is written there: whatever else it is could not be opened."""
+    try:
+        return os.path.isabs(value) and b"\0" not in os.fsencode(value)
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_digest(value: Any) -> bool:
