@@ -10,6 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 export PIP_ROOT_USER_ACTION := ignore
+# What is compiled is kept: the tests start many Pythons.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The first interpreter that is new enough; give another with `make PYTHON=…`.
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \

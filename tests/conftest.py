@@ -1,10 +1,13 @@
-"""What holds for the whole suite: nothing runs in it without a ticket."""
+"""What holds for the whole suite: nothing runs in it without a ticket, and its tests are handed out in little time."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
 from tickets import counting
 
@@ -15,3 +18,28 @@ def executions_are_tickets() -> Iterator[None]:
     with counting() as count:
         yield
     assert count.problem() == ""
+
+
+def pytest_collection_finish() -> None:
+    """What all tests have in common is no garbage, and is not looked through for it."""
+    gc.freeze()
+
+
+class Schedule(LoadGroupScheduling):  # type: ignore[misc]
+    """That of `--dist loadgroup`, with the tests that are in no group handed out eight at a time.
+
+    One at a time, it goes through all that ran before each of them: the square of their number.
+    """
+
+    def __init__(self, config: pytest.Config, log: Any = None) -> None:
+        super().__init__(config, log)
+        self._units: dict[str, int] = {}
+
+    def _split_scope(self, nodeid: str) -> str:
+        group: str = super()._split_scope(nodeid)
+        return group if group != nodeid else f"unit {self._units.setdefault(nodeid, len(self._units) // 8)}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Schedule | None:
+    return Schedule(config, log) if config.getoption("dist") == "loadgroup" else None

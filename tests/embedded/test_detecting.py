@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from embedded.test_text_data import LINES
+from embedded.test_text_data import CASES
 from embedded.text_feeding import check_cuts, check_truncated, read_text
 from embedded.text_tools import TOOLS
 from toolwire import EventType, SegmentType, Stream, TextStream
@@ -29,7 +29,12 @@ ALIKE = {
     "deepseek-v4": "deepseek-v32",
 }
 """What may be taken for another, whose reader reads them just so."""
-ONE_CALL = [(name, case) for name, case in LINES if case["case"] in ("single", "parallel") and name not in UNMARKED]
+ONE_CALL = [
+    (name, case)
+    for name, cases in CASES.items()
+    for case in cases
+    if case["case"] in ("single", "parallel") and name not in UNMARKED
+]
 
 
 def test_marks_and_formats_are_known() -> None:

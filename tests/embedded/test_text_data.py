@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,10 @@ from toolwire.messages import TextPart
 
 FOLDER = Path(__file__).parent.parent / "data" / "text"
 FILES = {path.stem: path for path in sorted(FOLDER.glob("*.jsonl"))}
-LINES = [
-    (name, json.loads(line))
+CASES: dict[str, list[dict[str, Any]]] = {
+    name: [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
     for name, path in FILES.items()
-    for line in path.read_text(encoding="utf-8").split("\n")
-    if line
-]
-CASES = [pytest.param(name, case, id=f"{name}-{case['case']}") for name, case in LINES]
+}
 FAMILIES = [name for name in format_names() if name not in FORMATS]
 SHORT = 120
 """Characters up to which every cut and every end is tried; of longer texts every seventh, from another place in each.
@@ -65,14 +63,14 @@ def options(case: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_has_its_cases(name: str) -> None:
-    cases = [case["case"] for of, case in LINES if of == name]
+    cases = [case["case"] for case in CASES[name]]
     assert len(cases) >= (8 if name.startswith("json-") else 30)
     assert len(set(cases)) == len(cases)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_has_its_cases(name: str) -> None:
-    cases = [case["case"] for of, case in LINES if of == name]
+    cases = [case["case"] for case in CASES[name]]
     needed = REQUIRED | (REASONING if text_format(name).thinking is not None else set())
     assert not needed.difference(cases)
     assert len(set(cases)) == len(cases)
@@ -82,8 +80,34 @@ def test_every_file_is_of_a_format() -> None:
     assert not FILES.keys() - {*FORMATS, *FAMILIES}
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
-def test_text_in_events_out(name: str, case: dict[str, Any]) -> None:
+def check_each(name: str, check: Callable[[str, dict[str, Any]], None]) -> None:
+    """All cases of a file in one test; it tells every one that fails."""
+    faults = []
+    for case in CASES[name]:
+        try:
+            check(name, case)
+        except Exception as error:
+            error.add_note(f"case: {case['case']}")
+            faults.append(error)
+    if faults:
+        raise ExceptionGroup(f"{name}: {', '.join(error.__notes__[-1] for error in faults)}", faults)
+
+
+def test_a_case_that_fails_is_told_and_the_rest_is_tried() -> None:
+    tried = []
+
+    def check(name: str, case: dict[str, Any]) -> None:
+        tried.append(case)
+        assert len(tried) not in (2, 3)
+
+    with pytest.raises(ExceptionGroup) as told:
+        check_each("hermes", check)
+    assert tried == CASES["hermes"]
+    second, third = (case["case"] for case in tried[1:3])
+    assert told.value.message == f"hermes: case: {second}, case: {third}"
+
+
+def check_events(name: str, case: dict[str, Any]) -> None:
     text = case["input"]
     reading = check_cuts(format_of(name, case), text, **cuts(text), **options(case))
     outcome, expected = reading.outcome, case["expect"]
@@ -97,14 +121,11 @@ def test_text_in_events_out(name: str, case: dict[str, Any]) -> None:
         assert reading.ids == case["ids"]
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
-def test_no_prefix_runs_more_than_the_whole(name: str, case: dict[str, Any]) -> None:
+def check_prefixes(name: str, case: dict[str, Any]) -> None:
     check_truncated(format_of(name, case), case["input"], **cuts(case["input"]), **options(case))
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
-def test_without_tools_and_with_other_formats(name: str, case: dict[str, Any]) -> None:
-    """Whatever a text is meant for, no reader loses a character of it or cares how it was cut."""
+def check_other_readers(name: str, case: dict[str, Any]) -> None:
     text: str = case["input"]
     rng = random.Random(f"{name} {case['case']}")
     for other in {name: None} | dict.fromkeys(rng.sample(format_names(), OTHERS)):
@@ -114,9 +135,7 @@ def test_without_tools_and_with_other_formats(name: str, case: dict[str, Any]) -
             assert read_text(other, text, *tools).outcome == whole.outcome
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
-def test_a_model_finds_its_own_words_again(name: str, case: dict[str, Any]) -> None:
-    """As it wrote them, but for its reasoning and the marks around it: those are told in their own way, or not."""
+def check_history(name: str, case: dict[str, Any]) -> None:
     format_ = format_of(name, case)
     stream = TextStream(format_, tools=TOOLS, **options(case))
     stream.feed(case["input"])
@@ -128,3 +147,25 @@ def test_a_model_finds_its_own_words_again(name: str, case: dict[str, Any]) -> N
     reader.close(pieces)
     kept = "".join(piece.text for piece in pieces if piece.kind not in (PieceKind.REASONING, PieceKind.MARK))
     assert "".join(part.text for part in told.parts if isinstance(part, TextPart)) == kept
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_text_in_events_out(name: str) -> None:
+    check_each(name, check_events)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_prefix_runs_more_than_the_whole(name: str) -> None:
+    check_each(name, check_prefixes)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_without_tools_and_with_other_formats(name: str) -> None:
+    """Whatever a text is meant for, no reader loses a character of it or cares how it was cut."""
+    check_each(name, check_other_readers)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_model_finds_its_own_words_again(name: str) -> None:
+    """As it wrote them, but for its reasoning and the marks around it: those are told in their own way, or not."""
+    check_each(name, check_history)

@@ -6,7 +6,6 @@ import asyncio
 import os
 import resource
 import signal
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from bench.trust.children import flood
 
 from toolwire.errors import ProgramError
-from toolwire.execution import process, supervisor
+from toolwire.execution import process, supervised, supervisor
 from toolwire.execution.environment import CALL_MARK, child_environment
 from toolwire.execution.process import ProcessResult, run_process
 from toolwire.execution.process_group import ProcessGroup
@@ -211,10 +210,10 @@ async def test_a_program_is_looked_for_in_the_path_it_is_given(tmp_path: Path) -
 
 
 async def test_a_supervisor_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    monkeypatch.setattr(supervised, "_PYTHON", "/no/such/python")
     with pytest.raises(ProgramError, match="could not be started"):
         await bash("true")
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(supervised, "_PYTHON", "/bin/false")
     with pytest.raises(ProgramError, match="supervisor"):
         await bash("true")
 
@@ -242,7 +241,7 @@ async def test_failed_starts_leave_no_descriptor(monkeypatch: pytest.MonkeyPatch
     for _ in range(2):
         with pytest.raises(ProgramError):
             await run_process(["nonexistent-program"], cwd="/", environment=ENVIRONMENT, timeout=30)
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    monkeypatch.setattr(supervised, "_PYTHON", "/no/such/python")
     for _ in range(2):
         with pytest.raises(ProgramError):
             await bash("true")

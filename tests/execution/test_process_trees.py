@@ -98,10 +98,11 @@ async def test_cancelled_before_it_starts_nothing_runs(tmp_path: Path) -> None:
         line = ["touch", str(tmp_path / name)]
         return asyncio.create_task(run_process(line, cwd="/", environment={}, timeout=None))
 
-    unbegun, starting, ended = touch("unbegun"), touch("starting"), touch("ended")
+    unbegun, starting = touch("unbegun"), touch("starting")
     unbegun.cancel()
     await asyncio.sleep(0)
     starting.cancel()
+    ended = touch("ended")
     await asyncio.wait((unbegun, starting, ended))
     ended.cancel()
     assert [task.cancelled() for task in (unbegun, starting, ended)] == [True, True, False]

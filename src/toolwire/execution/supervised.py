@@ -28,6 +28,8 @@ _PRESS_SECONDS = 0.05
 _LATE_SECONDS = 0.5
 _HOPELESS_SECONDS = supervisor.KILL_SECONDS + 2
 _READ_BYTES = 1 << 16
+_PYTHON = os.path.realpath(sys.executable)
+"""Where the interpreter was at the start: a link to it may be in reach of commands."""
 
 
 class Supervised:
@@ -90,7 +92,7 @@ class Supervised:
                 asked = _in_memory(request, theirs)
                 given = _in_memory(program.input, theirs) if program.input else subprocess.DEVNULL
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", supervisor.__file__, str(control.fileno()), str(asked)],
+                    [_PYTHON, "-I", "-S", supervisor.__file__, str(control.fileno()), str(asked)],
                     stdin=given,
                     stdout=written,
                     stderr=written,
