@@ -70,13 +70,25 @@ def test_the_code_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None
     assert "18" in capsys.readouterr().out
 
 
+def anchors(path: Path) -> set[str]:
+    """What the headings of a page are linked by: letters, digits and dashes, as GitHub makes them."""
+    headings = [line.lstrip("#").strip().lower() for line in path.read_text().splitlines() if line.startswith("#")]
+    kept = ("".join(char for char in heading if char.isalnum() or char in "-_ ") for heading in headings)
+    return {heading.replace(" ", "-") for heading in kept}
+
+
 @pytest.mark.parametrize("path", PAGES, ids=[path.name for path in PAGES])
 def test_links_lead_somewhere(path: Path) -> None:
     text = path.read_text()
     for piece in text.split("](")[1:]:
-        target = piece.split(")", 1)[0].split("#")[0]
-        if target and "://" not in target:
-            assert (path.parent / target).exists(), target
+        link = piece.split(")", 1)[0]
+        target, _, anchor = link.partition("#")
+        if "://" in target:
+            continue
+        page = path.parent / target if target else path
+        assert page.exists(), link
+        if anchor:
+            assert anchor in anchors(page), link
 
 
 def test_help_texts_are_as_generated() -> None:

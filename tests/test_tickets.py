@@ -16,6 +16,7 @@ from toolwire.approval.gate import Gate, Ticket
 from toolwire.execution.executor import Executor
 from toolwire.stream.invocation import ToolInvocation
 from toolwire.tools.definition import Risk, ToolDefinition
+from toolwire.tools.running import RunningCall
 
 TESTS = Path(__file__).parent
 PACKAGE = Path(toolwire.__file__).parent
@@ -51,8 +52,8 @@ async def test_a_result_that_was_kept_is_no_execution() -> None:
 class Open(Gate):
     """A gate that takes everything."""
 
-    def redeem(self, ticket: Ticket) -> None:
-        pass
+    def redeem(self, ticket: Ticket) -> RunningCall:
+        return RunningCall("c", ticket.tool.name, "/", {}, lambda _: None)
 
 
 async def test_a_function_that_runs_without_a_ticket_is_seen() -> None:

@@ -1,6 +1,11 @@
 """`python -m toolwire`: the same as the `toolwire` command."""
 
+import os
 import sys
+
+if sys.path[:1] == [os.getcwd()]:
+    # `python -m` looks there first, and what lies there may come from anybody.
+    del sys.path[0]
 
 from .cli import main
 

@@ -21,7 +21,8 @@ PUBLIC = (
 
 CARRIERS = (
     "::ffff:127.0.0.1 ::ffff:0:127.0.0.1 ::127.0.0.1 64:ff9b::127.0.0.1 64:ff9b::10.1.2.3 64:ff9b:1::808:808 "
-    "2002:7f00:1:: 2002:a9fe:a9fe::1 2001:0:808:808::1 2606:4700::5efe:10.0.0.1 2606:4700::200:5efe:192.168.0.1"
+    "2002:7f00:1:: 2002:a9fe:a9fe::1 2002:a00:5db8:d822:: 2001:0:808:808::1 2606:4700::5efe:10.0.0.1 "
+    "2606:4700::200:5efe:192.168.0.1"
 )
 CLOSED_EDGES = [str(network[place]) for network in map(ip_network, CLOSED) for place in (0, -1)]
 METADATA = "169.254.169.254 fd00:ec2::254 100.100.100.200 192.0.0.192 168.63.129.16 ::ffff:169.254.169.254"
@@ -72,3 +73,10 @@ BROKEN = [
 def test_a_host_is_refused(host: str) -> None:
     with pytest.raises(ValueError, match=r"[a-z]"):
         read_host(host)
+
+
+def test_a_name_of_the_greatest_length() -> None:
+    longest = f"{'a' * 61}." * 4 + "a" * 5
+    assert (len(longest), read_host(longest)) == (253, None)
+    with pytest.raises(ValueError, match="too long"):
+        read_host(f"{longest}a")

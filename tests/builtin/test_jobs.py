@@ -129,10 +129,43 @@ async def test_so_many_run_and_no_more(
     await look(tools, tmp_path, job=2, action="stop")
 
 
+async def test_what_was_looked_at_is_forgotten_first(
+    tools: list[ToolDefinition], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "MOST_KEPT", 3)
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", 0)
+    for _ in range(3):
+        await start(tools, tmp_path, "true")
+
+    async def listed() -> list[str]:
+        return (await look(tools, tmp_path, action="list")).split("\n")
+
+    for _ in range(400):
+        if all("has ended" in line for line in await listed()):
+            break
+        await asyncio.sleep(0.05)
+    assert "exit code 0" in await look(tools, tmp_path, job=2)
+    await start(tools, tmp_path, "true")
+    assert [line.split()[1] for line in await listed()] == ["1", "3", "4"]
+
+
+async def test_in_another_loop_it_is_only_looked_at(tools: list[ToolDefinition], tmp_path: Path) -> None:
+    await start(tools, tmp_path, "sleep 60")
+
+    def elsewhere(**arguments: Any) -> str:
+        return asyncio.run(look(tools, tmp_path, job=1, **arguments))
+
+    assert "runs since" in await asyncio.to_thread(elsewhere)
+    assert "another event loop" in await asyncio.to_thread(elsewhere, wait=1)
+    assert "another event loop" in await asyncio.to_thread(elsewhere, action="stop")
+    assert "job 1 was stopped" in await look(tools, tmp_path, job=1, action="stop")
+
+
 def test_the_newest_is_kept_and_the_rest_counted() -> None:
     newest = Newest(10)
     for number in range(1_000):
         newest.add(f"{number:03}.")
+        assert sum(map(len, newest._pieces)) <= 20
     newest.add("")
     assert newest.take() == "7.998.999."
     assert newest.dropped == 3_990

@@ -135,6 +135,7 @@ def test_many_hunks_in_a_large_file_cost_bounded_time() -> None:
         (b"caf\xe9\n", "byte 3 is 0xe9"),
         (b"\xff\xfea\0", "binary"),
         (b"a" * (32 * 1024 * 1024 + 1), "at most 33,554,432"),
+        (b"\n" * 1_000_001, "has 1,000,001 lines, and at most 1,000,000"),
     ],
 )
 def test_what_is_no_text_is_not_edited(content: bytes, words: str) -> None:
@@ -152,6 +153,26 @@ def test_a_file_may_be_as_large_as_the_bound(monkeypatch: pytest.MonkeyPatch) ->
             text.changed([Span(0, 1, new)])
     with pytest.raises(FileRefused, match="has 11 bytes"):
         FileText(b"a" * 11)
+
+
+def test_a_file_may_have_as_many_lines_as_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_text, "MAX_LINES", 3)
+    assert FileText(b"a\nb\nc\n").changed([Span(0, 1, "d")]) == b"d\nb\nc\n"
+    with pytest.raises(FileRefused, match="has 4 lines"):
+        FileText(b"a\nb\nc\nd\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "old"),
+    [(b"ab\n" * 500_000, "ab\n" * 400_000 + "c"), (b"x = 1\n" * 900_000, "y = 1\n"), (b"ab" * 15_000_000, "ab\nc")],
+    ids=["a long text", "many lines", "a long line"],
+)
+def test_what_is_not_in_a_large_file_is_soon_known(content: bytes, old: str) -> None:
+    text = FileText(content)
+    start = time.process_time()
+    with pytest.raises(FileRefused, match="is not in the file"):
+        replaced(text, old, "new")
+    assert time.process_time() - start < 0.5
 
 
 def test_an_edit_cannot_blow_a_file_up() -> None:

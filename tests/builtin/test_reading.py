@@ -551,9 +551,9 @@ def test_an_answer_stays_below_what_a_result_may_have() -> None:
 
 
 def test_no_path_leads_outside() -> None:
-    found = paths(40, seed=1)
+    found = paths(30, seed=4)
     assert found.faults == []
-    assert found.runs >= 40 * 2 * 2
+    assert found.runs >= 30 * 9
 
 
 def test_no_swap_leads_outside() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +20,11 @@ from bench.trust.shell_tool import flood
 
 from builtin_calls import call_tool
 from toolwire.builtin import commands
-from toolwire.builtin.commands import Shell, ending_words
+from toolwire.builtin.commands import Scratch, Shell, ending_words
 from toolwire.builtin.shell import Output, shell_tools, written
 from toolwire.execution import process
 from toolwire.execution.process import ProcessResult, run_process
-from toolwire.execution.sandbox.sandbox import find_sandbox
+from toolwire.execution.sandbox.sandbox import Means, Profile, find_sandbox
 from toolwire.tools.definition import ToolDefinition
 
 SANDBOX = find_sandbox()
@@ -141,6 +142,16 @@ def test_a_bar_without_an_end_is_told_now_and_then(monkeypatch: pytest.MonkeyPat
     output.add("\r3%")
     assert told == ["3%"]
     assert output.text() == "3%"
+
+
+def test_what_is_told_can_act_on_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.builtin.shell.TELL_SECONDS", -1.0)
+    told: list[str] = []
+    output = Output(told.append)
+    for text in ("a\x1b]0;t\x07\x07\x0e\n", "b\x9b2J", "\0\x7f"):
+        output.add(text)
+    assert output.text() == "a␎\nb2J␀␡"
+    assert told == ["a␎", "b2J", "b2J␀␡", "b2J␀␡"]
 
 
 async def test_long_output_is_cut_in_its_middle(open_bash: ToolDefinition, root: Path) -> None:
@@ -307,6 +318,18 @@ async def test_temporary_files_have_a_folder_again_after_it_was_removed(root: Pa
     assert os.listdir(second) == ["x"]
 
 
+async def test_a_link_in_its_place_is_no_temporary_folder(root: Path) -> None:
+    bash = shell_tools(None)[0]
+    first = await run(bash, root, f"echo $TMPDIR; rm -r $TMPDIR; ln -s {root.parent}/outside $TMPDIR")
+    try:
+        second = await run(bash, root, "echo $TMPDIR; touch $TMPDIR/x")
+        assert first != second
+        assert os.listdir(second) == ["x"]
+        assert not (root.parent / "outside" / "x").exists()
+    finally:
+        os.unlink(first)
+
+
 @contextmanager
 def listener() -> Iterator[tuple[int, list[str]]]:
     """A port of this machine, and who came."""
@@ -340,6 +363,16 @@ async def test_there_is_a_network_only_where_it_is_asked_for(bash: ToolDefinitio
         assert came == []
         assert await run(bash, root, line.format(port), network=True) == "[no output]"
     assert came == ["hello\n"]
+
+
+@confined
+async def test_nothing_is_said_of_the_sandbox_where_it_is_not_to_blame(bash: ToolDefinition, root: Path) -> None:
+    line = "echo permission denied, could not resolve"
+    assert await run(bash, root, line) == line.removeprefix("echo ")
+    assert "the sandbox gives no network" in await run(bash, root, f"{line}; false")
+    told = (await call_tool(bash, {"command": f"{line}; false", "network": True}, root)).content
+    assert "gives no network" not in told
+    assert "the sandbox lets commands write only inside the workspace" in told
 
 
 @confined
@@ -388,9 +421,21 @@ async def test_its_temporary_folder_goes_with_the_tools(root: Path) -> None:
     assert os.stat(temp).st_mode & 0o777 == 0o700
     assert await run(tools[0], root, "cat $TMPDIR/file") == "x"
     del tools
+    assert await asyncio.to_thread(until, lambda: gc.collect() >= 0 and not os.path.exists(temp))
+
+
+def test_a_forked_process_leaves_the_temporary_folder_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = os.getpid()
+    scratch, other = Scratch(), Scratch()
+    paths = [scratch.path, other.path]
+    with monkeypatch.context() as forked:
+        forked.setattr(os, "getpid", lambda: mine + 1)
+        del scratch
+        gc.collect()
+    del other
     gc.collect()
-    with pytest.raises(FileNotFoundError):
-        os.listdir(temp)
+    assert [os.path.isdir(path) for path in paths] == [True, False]
+    os.rmdir(paths[0])
 
 
 # ---- what approval sees
@@ -466,6 +511,37 @@ async def test_what_a_model_sets_is_set_inside_the_sandbox(root: Path) -> None:
     assert seen[0][1] == "ASKED=a b=c"
 
 
+@confined
+@pytest.mark.parametrize("means", ["landlock and namespaces", "bubblewrap", "landlock"])
+async def test_toolwire_itself_is_not_changed(root: Path, monkeypatch: pytest.MonkeyPatch, means: Means) -> None:
+    """A command that changes what confines the next one is out."""
+    sandbox = find_sandbox(means)
+    if not sandbox.holds:
+        pytest.skip(sandbox.words)
+    bash = shell_tools(sandbox)[0]
+    itself = root / "venv/lib/toolwire"
+    itself.mkdir(parents=True)
+    (itself / "confine.py").write_text("as it was")
+    (root / ".bashrc").write_text("as it was")
+    monkeypatch.setattr(commands, "_ITSELF", (str(itself), "/usr"))
+    line = (
+        "echo x > venv/lib/toolwire/confine.py; mv venv away; mv .bashrc away; echo x > .bashrc; echo done > new; false"
+    )
+    text = await run(bash, root, line)
+    assert (itself / "confine.py").read_text() == (root / ".bashrc").read_text() == "as it was"
+    if means == "landlock":
+        assert text.startswith(f"Error: commands cannot run here: Toolwire itself ({itself}) lies inside the workspace")
+    else:
+        assert (root / "new").read_text() == "done\n"
+        assert f"only inside the workspace (but not in {root}/.bashrc, {itself}) and $TMPDIR" in text
+    monkeypatch.setattr(commands, "_ITSELF", (str(root),))
+    assert "Toolwire itself" in await run(bash, root, "true")
+
+
+def test_what_toolwire_itself_is() -> None:
+    assert {os.path.realpath(sys.prefix), str(Path(commands.__file__).resolve().parents[1])} <= {*commands._ITSELF}
+
+
 async def test_a_root_inside_another_is_not_opened_by_its_path(root: Path) -> None:
     """One command could put a link in its place, and the next would be given where that leads."""
     seen: list[tuple[str, ...]] = []
@@ -482,3 +558,12 @@ async def test_a_root_inside_another_is_not_opened_by_its_path(root: Path) -> No
     assert seen == [(str(root), str(root.parent / "outside"), temp)]
     assert commands._outermost(("/a/b", "/ab", "/a", "/ab")) == ("/ab", "/a")
     assert commands._outermost(("/a/b", "/")) == ("/",)
+
+
+def test_a_link_is_not_protected_by_its_name(root: Path) -> None:
+    """It leads to what has another path."""
+    (root / ".toolwire").mkdir()
+    (root / ".bashrc").symlink_to("kept")
+    everything: Any = Leaky(root / "none")
+    profile = commands.with_protected(everything, Profile(writable=(str(root),)))
+    assert profile.protected == (str(root / ".toolwire"),)

@@ -231,6 +231,60 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) 
     assert not any(seen)
 
 
+def trusted(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's context, and a client's that trusts it alone."""
+    pem = folder / "server.pem"
+    pem.write_text(CERTIFICATE)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(pem)
+    return server, ssl.create_default_context(cafile=str(pem))
+
+
+def over_tls(client: ssl.SSLContext) -> Fetcher:
+    return Fetcher(allows=lambda each: str(each) == "127.0.0.1", resolve=to_loopback, tls=client, total_seconds=10)
+
+
+async def answer_in_clear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    writer.write(moved("http://127.0.0.1:8080/") if b"/down" in head else http(b"over TLS"))
+    await writer.drain()
+
+
+async def test_https_works_and_is_not_left_for_http(tmp_path: Path) -> None:
+    server, client = trusted(tmp_path)
+    async with serving(answer_in_clear, server) as url:
+        assert (await over_tls(client).fetch(url)).text == "over TLS"
+        with pytest.raises(ConfigError, match=r"redirects from https to .*, which is not encrypted"):
+            await over_tls(client).fetch(f"{url}/down")
+
+
+async def test_a_certificate_is_for_the_name_in_the_url(tmp_path: Path) -> None:
+    """Not for the address that it was looked up to, which this certificate is good for."""
+    server, client = trusted(tmp_path)
+    asked: list[str | None] = []
+    server.sni_callback = lambda _, name, __: asked.append(name)
+    async with serving(answer_in_clear, server) as url:
+        with pytest.raises(TransportError, match="certificate is not to be trusted"):
+            await over_tls(client).fetch(url.replace("127.0.0.1", "site.test"))
+    assert asked == ["site.test"]
+
+
+@pytest.mark.parametrize("packed", ["br", "zstd", "gzip, gzip", "compress"])
+async def test_what_is_packed_otherwise_is_told(packed: str) -> None:
+    async with site(http(b"abc", extra=f"Content-Encoding: {packed}\r\n")) as url:
+        with pytest.raises(TransportError, match="packed in a way that was not asked for"):
+            await OPEN.fetch(url)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+async def test_nothing_in_a_page_can_act_on_a_terminal(kind: str) -> None:
+    body = "<title>a\x1b[2Jb</title>one\x1b]0;title\x07two\x9b31m\r\nthree\0\r\n".encode()
+    async with site(http(body, kind)) as url:
+        page = await OPEN.fetch(url)
+    assert all(char == "\n" or char.isprintable() for char in page.text + page.title)
+    assert "three" in page.text.split("\n")[1 if kind == "text/plain" else 0]
+
+
 async def test_a_server_that_says_nothing_is_left() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(5)

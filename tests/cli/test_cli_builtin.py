@@ -15,7 +15,8 @@ from cli.asking import Person, request
 from cli.chat_bytes import ANSWER, call_deltas, sse
 from cli.command import toolwire_command
 from cli.model_server import ModelServer
-from cli.terminal import Terminal
+from cli.terminal import CTRL_C, CTRL_D, Terminal
+from toolwire.execution.sandbox.sandbox import find_sandbox
 
 MODEL = ("--model", "openai-compatible:test")
 
@@ -82,14 +83,26 @@ def test_a_further_folder_is_given_by_flag_or_file(work: Path, env: dict[str, st
         toolwire_command("run", "Go", *MODEL, "--base-url", server.url, cwd=work, env=env)
     assert "outside" in result(server)
     with ModelServer(read) as server:
-        toolwire_command("run", "Go", *MODEL, "--base-url", server.url, "--root", str(other), cwd=work, env=env)
+        ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, "--root", str(other), cwd=work, env=env)
     assert "from there" in result(server)
+    assert f"They work here and in {other}." in ran.out
     config = work.parent / "config" / "toolwire"
     config.mkdir(parents=True)
     (config / "policy.toml").write_text(f"roots = [{json.dumps(str(other))}]\n")
     with ModelServer(read) as server:
         toolwire_command("run", "Go", *MODEL, "--base-url", server.url, cwd=work, env=env)
     assert "from there" in result(server)
+
+
+def test_a_folder_of_the_file_that_is_not_there_hinders_nobody(work: Path, env: dict[str, str]) -> None:
+    config = work.parent / "config" / "toolwire"
+    config.mkdir(parents=True)
+    (config / "policy.toml").write_text('roots = ["/not/there"]\n')
+    with ModelServer(answers("run_bash", command="echo it ran")) as server:
+        ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, cwd=work, env=env)
+    assert "There is no folder /not/there" in ran.out
+    assert "They work here" not in ran.out
+    assert result(server).strip() == "it ran"
 
 
 def test_a_folder_that_is_not_there_is_told(work: Path, env: dict[str, str]) -> None:
@@ -104,9 +117,18 @@ def test_without_the_sandbox_it_says_so_and_asks_in_every_mode(work: Path, env: 
     options = ("--no-sandbox", "--mode", "full")
     with ModelServer(answers("run_bash", command="touch made.txt")) as server:
         ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, *options, cwd=work, env=env)
-    assert "Look out: " in ran.out
+    assert "Look out: commands are not confined here" in ran.out
+    assert "run in a sandbox" not in ran.out
     assert "nobody is there to ask" in result(server)
     assert not (work / "made.txt").exists()
+
+
+@pytest.mark.skipif(not find_sandbox().holds, reason="nothing confines commands here")
+def test_it_says_that_commands_are_held(work: Path, env: dict[str, str]) -> None:
+    with ModelServer([ANSWER]) as server:
+        ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, cwd=work, env=env)
+    assert "Commands run in a sandbox, without network" in ran.out
+    assert "Look out" not in ran.out
 
 
 def test_a_model_asks_the_person(work: Path, env: dict[str, str]) -> None:
@@ -142,7 +164,55 @@ async def test_a_long_change_is_shown_from_its_beginning(person: Person) -> None
     await person.says(asked, "n\n")
     assert "│ +line 199" in person.shown
     assert "+line 200" not in person.shown
-    assert "… and 300 more lines" in person.shown
+    assert "… and 300 more lines: v shows them" in person.shown
+    assert "[y/n/v/e/?]" in person.shown
+
+
+async def test_the_rest_of_a_long_change_can_be_seen(person: Person) -> None:
+    asked = request({"path": "a"}, preview="".join(f"+line {number}\n" for number in range(210)))
+    answer = asyncio.create_task(person.ask(asked))
+    await person.sees("[y/n/v/e/?] ")
+    person.types("v\n")
+    for _ in range(9):
+        await person.sees("q is enough: ")
+        person.types("\n")
+    await person.sees("Run it? ")
+    person.types("n\n")
+    assert not (await answer).allowed
+    assert "│ +line 209\n" in person.shown
+
+
+async def test_a_sentence_is_broken_between_words(person: Person) -> None:
+    words = "As the file is now, this would change nothing: old_text is not in the file, nothing was changed"
+    await person.says(request({"path": "a"}, preview=words), "n\n")
+    assert " ".join(words.split()) in " ".join(person.shown.split())
+
+
+async def test_a_new_file_is_shown_once(person: Person) -> None:
+    head = "--- /dev/null\n+++ a\n@@ -0,0 +1,2 @@\n"
+    await person.says(request({"path": "a", "content": "x\ny\n"}, preview=f"{head}+x\n+y\n"), "n\n")
+    assert "It would make a new file." in person.shown
+    assert "+x" not in person.shown
+    # What is not in the arguments is shown.
+    await person.says(request({"path": "a", "content": "x\n"}, preview=f"{head}+x\n+y\n"), "n\n")
+    assert "│ +y\n  Run it?" in person.shown
+
+
+@pytest.mark.parametrize(("key", "told"), [(CTRL_D, "The person gave no answer."), (CTRL_C, "")])
+def test_a_question_of_the_model_that_is_not_answered(work: Path, env: dict[str, str], key: str, told: str) -> None:
+    with (
+        ModelServer(answers("ask_user", question="Which?")) as server,
+        Terminal("run", "Go", *MODEL, "--base-url", server.url, env=env) as terminal,
+    ):
+        terminal.wait_for("Your answer: ")
+        terminal.type(key)
+        if told:
+            assert "\n" in terminal.wait_for("→").partition("→")[0]
+            assert terminal.end() == 0
+            assert result(server).startswith(told)
+        else:
+            assert "(no longer asked)" in terminal.wait_for("(interrupted)")
+            assert terminal.end() == 130
 
 
 async def test_a_question_of_the_model_obeys_nothing_in_it(person: Person) -> None:

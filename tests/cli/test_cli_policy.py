@@ -142,6 +142,39 @@ def test_explain_in_words(home: Path, policy: Run) -> None:
     assert ran.out.splitlines()[2:] == ["It could be allowed for longer:", "  save: ./docs/a", "  save: ./docs/*"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "decision"),
+    [
+        (["--tool", "read_file", "--path", "/etc/passwd"], "deny"),
+        (["--tool", "read_file", "--path", "/etc/passwd", "--risk", "read"], "ask"),
+        (["--tool", "read_file", "--path", "a.txt"], "allow"),
+        (["--tool", "write_file", "--path", "a.txt"], "allow"),
+        (["--tool", "write_file", "--path", ".git/hooks/x"], "ask"),
+        (["--tool", "fetch_url", "--arguments", '{"url": "https://example.com"}'], "ask"),
+        (["--tool", "run_bash", "--command", "ls"], "allow"),
+        (["--tool", "run_bash", "--command", "ls", "--arguments", '{"network": true}'], "ask"),
+        (["--tool", "run_bash", "--command", "ls", "--arguments", '{"cwd": ".."}'], "deny"),
+        (["--tool", "todo", "--path", "a.txt"], "allow"),
+    ],
+)
+def test_explain_knows_the_built_in_tools(arguments: list[str], decision: str, policy: Run) -> None:
+    """As `toolwire run` would judge such a call; with a path that the tool does not take, any tool of that name."""
+    assert policy("explain", *arguments, "--json").lines[0]["decision"] == decision
+
+
+def test_explain_says_of_each_part_what_decides_it(policy: Run) -> None:
+    """The mode only where it is the mode."""
+    for arguments, words in (
+        (["--tool", "write_file", "--path", ".git/hooks/x"], "version control runs what stands there"),
+        (["--tool", "read_file", "--path", "/etc/passwd"], "where this tool works; give a path inside"),
+    ):
+        first, row = policy("explain", *arguments).out.splitlines()
+        assert words in first
+        assert words in row
+    row = policy("explain", "--tool", "run_bash", "--command", "ls", "--arguments", '{"network": true}').out
+    assert "  ask    access to the network (network): the mode auto-edit\n" in row
+
+
 def test_explain_of_another_workspace(home: Path, policy: Run) -> None:
     (home / "v" / ".toolwire").mkdir(parents=True)
     (home / "v" / ".toolwire" / "policy.toml").write_text('[[rule]]\ndecision = "deny"\ntool = "f"\n')

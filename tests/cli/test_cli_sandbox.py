@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import Ran, toolwire_command
+from cli.command import Ran, assert_sentence, toolwire_command
 from toolwire.cli import sandbox as command
 from toolwire.cli.app import run_command
 from toolwire.execution.sandbox.escapes import ESCAPES
@@ -115,6 +115,27 @@ def test_show(tmp_path: Path) -> None:
     assert f"write      {tmp_path}, and" in ran.out
     ran = toolwire_command("sandbox", "show", "--json", cwd=tmp_path)
     assert json.loads(ran.out)["profile"]["writable"] == [str(tmp_path)]
+
+
+@holds
+def test_show_says_where_no_command_can_run() -> None:
+    assert_sentence(toolwire_command("sandbox", "show", cwd=Path("/")), 2, "/ cannot be worked in")
+
+
+@holds
+def test_show_says_what_a_command_of_a_model_gets(tmp_path: Path) -> None:
+    """As `run_bash` has it: further folders, what runs later, and Toolwire's own files."""
+    config, work, other = tmp_path / "config" / "toolwire", tmp_path / "work", tmp_path / "other"
+    for folder in (config, work / ".git" / "hooks", other):
+        folder.mkdir(parents=True)
+    (config / "policy.toml").write_text(f"roots = [{json.dumps(str(other))}]\n")
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_STATE_HOME": str(tmp_path / "state")}
+    profile = json.loads(toolwire_command("sandbox", "show", "--json", cwd=work, env=env).out)["profile"]
+    assert profile["writable"] == [str(work), str(other)]
+    assert str(config) in profile["hidden"]
+    if find_sandbox().means != "landlock":
+        assert profile["protected"] == [str(work / ".git" / "hooks")]
+        assert f"but not    {work / '.git' / 'hooks'}\n" in toolwire_command("sandbox", "show", cwd=work, env=env).out
 
 
 def test_the_whole_test_is_for_those_who_ask(monkeypatch: pytest.MonkeyPatch, sandbox: Run) -> None:

@@ -4,12 +4,15 @@ from contextlib import suppress
 
 import pytest
 
+from cli.chat_bytes import call_deltas, sse
 from feeding import read, typed_sse, whole
 from toolwire.agent.events import HistoryMoved, ToolFinished, ToolProgress, ToolStarted
 from toolwire.cli.console import PlainConsole
 from toolwire.cli.screen import ARGUMENTS_SHOWN, SERVER_TOOL_SHOWN, Screen
 from toolwire.execution.executor import ToolResult
 from toolwire.stream.invocation import ToolInvocation
+from toolwire.stream.pipeline import Stream
+from toolwire.stream.segments import SegmentEvent
 
 ASKED = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
 GAVE = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"title": "x" * 5000}]}
@@ -56,6 +59,12 @@ def test_what_a_moved_history_lost_is_told_in_a_line_each(capsys: pytest.Capture
     ]
 
 
+def streamed(name: str, *pieces: str) -> list[SegmentEvent]:
+    """The events of a call whose arguments come in these pieces."""
+    stream = Stream("openai-chat", live_arguments=True)
+    return [*stream.feed(sse(*call_deltas(name, *pieces), stop="tool_calls")), *stream.close()]
+
+
 # Calls that run side by side.
 
 
@@ -70,6 +79,14 @@ def finished(id: str, name: str, content: str) -> ToolFinished:
 def begin(screen: Screen, *calls: ToolInvocation) -> None:
     for call in calls:
         screen.show(ToolStarted(1, call.id, call))
+
+
+def test_lines_of_a_result_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(PlainConsole())
+    begin(screen, invocation("a", "read_file", path="a"), invocation("b", "shell", command="ls"))
+    screen.show(finished("a", "read_file", "   1 one\n   2 two"))
+    screen.show(finished("b", "shell", "one line"))
+    assert capsys.readouterr().out == "  → read_file:\n       1 one\n       2 two\n  → shell: one line\n"
 
 
 def test_results_of_several_calls_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,11 +135,18 @@ def test_what_runs_is_said_with_how_far_it_has_come() -> None:
     screen.show(finished("b", "now", "12:30"))
     screen.show(finished("a", "build", "done"))
     assert screen.said[:2] == ["running build", "running build, now"]
-    assert screen.said[2].startswith("running build (")
-    assert screen.said[2].endswith("step 2), now")
-    assert len(screen.said[2]) < 150
-    assert screen.said[3].endswith("step 2)")
-    assert len(screen.said) == 4
+    assert screen.said[2:] == ["running build (step 2), now", "running build (step 2)"]
+    begin(screen, invocation("c", "long"))
+    screen.show(ToolProgress(1, "c", "first\n" + "x" * 1000))
+    assert screen.said[-1] == f"running long ({'x' * 100})"
+
+
+def test_the_last_line_end_of_an_argument_makes_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(PlainConsole())
+    for event in streamed("write_file", '{"path":"a","content":"x\\n', "\\n", 'y\\n","more":"z\\n"}'):
+        screen.show(event)
+    screen.settle()
+    assert capsys.readouterr().out == "● write_file  path: a  content: x\n    \n    y  more: z\n"
 
 
 def test_while_a_question_stands_nothing_else_is_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,8 @@ def test_the_list_and_the_diff_change_nothing(place: Place) -> None:
     assert rows[0].endswith("UTC write_file made: g  (the file was changed since)")
     assert rows[1].endswith("UTC write_file changed: f")
     assert rows[2].startswith("  -  20")
-    assert rows[2].endswith("(undone)")
+    assert rows[2].endswith("UTC write_file made: h␛[2J  (undone)")
+    assert "toolwire undo takes back number 1, toolwire undo 2 all of them, toolwire undo --redo" in ran.err
     ran = place.undo("2", "--diff")
     assert ran.code == 0
     assert ran.out == "--- g\n+++ /dev/null\n@@ -1 +0,0 @@\n-mine\n--- f\n+++ f\n@@ -1 +1 @@\n-1\n+0\n"

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -59,14 +61,8 @@ class Scratch:
         if not self._path or not os.path.isdir(self._path) or os.path.islink(self._path):
             stack = ExitStack()
             self._path = os.path.realpath(stack.enter_context(private_temp()))
-            weakref.finalize(self, _leave, stack, os.getpid())
+            weakref.finalize(self, stack.close)
         return self._path
-
-
-def _leave(stack: ExitStack, pid: int) -> None:
-    """Removes the folder, in the process that made it and not in one that was forked off it."""
-    if os.getpid() == pid:
-        stack.close()
 
 
 @dataclass(frozen=True)
@@ -80,6 +76,8 @@ class Command:
     ceiling: Ceiling
     roots: Roots
     scratch: Scratch
+    protected: tuple[str, ...]
+    """What it may not write inside the roots."""
     confined: bool
     network: bool
 
@@ -105,7 +103,8 @@ class Command:
             return "the sandbox gives no network; if the command needs it, run it again with network=true"
         if any(sign in output for sign in _SANDBOX_SIGNS):
             also = "" if self.network else ", and gives no network without network=true"
-            return f"the sandbox lets commands write only inside the workspace and $TMPDIR{also}"
+            but = f" (but not in {', '.join(self.protected)})" if self.protected else ""
+            return f"the sandbox lets commands write only inside the workspace{but} and $TMPDIR{also}"
         return ""
 
 
@@ -141,7 +140,7 @@ class Shell:
         profile = Profile(writable=_outermost((*this_call().roots, temp)), hidden=self._hidden, network=network)
         cache = ""
         if self._sandbox is not None:
-            profile = _with_protected(self._sandbox, profile)
+            profile = with_protected(self._sandbox, profile)
             _check_hidden(self._sandbox, profile)
             argv = self._sandbox.command(argv, profile)
             cache = os.path.join(temp, "cache")
@@ -153,6 +152,7 @@ class Shell:
             Ceiling(profile.memory, profile.processes),
             Roots(this_call().roots),
             self._scratch,
+            profile.protected,
             confined=self._sandbox is not None,
             network=network,
         )
@@ -163,24 +163,47 @@ def _outermost(folders: tuple[str, ...]) -> tuple[str, ...]:
 
     What lies in another is writable with it, and one command could swap it for a link before the next is confined.
     """
-    inside = {
-        path for path in folders for other in folders if path != other and path.startswith(f"{other.rstrip('/')}/")
-    }
+    inside = {path for path in folders for other in folders if path != other and _is_inside(path, other)}
     return tuple(path for path in dict.fromkeys(folders) if path not in inside)
 
 
-_PROTECTED = (os.path.join(".git", "hooks"), ".toolwire")
+_PROTECTED = (
+    os.path.join(".git", "hooks"),
+    ".toolwire",
+    *(".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin"),
+)
 """What runs later, or decides what may run, and no ordinary command changes."""
 
+_ITSELF = tuple({os.path.realpath(path) for path in (Path(__file__).parents[1], sys.prefix, sys.base_prefix)})
+"""Toolwire and the Python that it runs in: they confine the next command, so who changes them is not confined."""
 
-def _with_protected(sandbox: Sandbox, profile: Profile) -> Profile:
-    """The same with such folders closed to writing, where they are there and the sandbox can do that."""
-    there = tuple(
-        path for root in profile.writable for name in _PROTECTED if os.path.isdir(path := os.path.join(root, name))
-    )
-    protecting = msgspec.structs.replace(profile, protected=there)
-    open_ = set(sandbox.unenforced(protecting))
-    return msgspec.structs.replace(profile, protected=tuple(path for path in there if path not in open_))
+
+def with_protected(sandbox: Sandbox, profile: Profile) -> Profile:
+    """The same with such paths closed to writing, where they are there and the sandbox can do that.
+
+    Toolwire itself must be closed: where it cannot be, no command runs.
+    """
+    there = [path for root in profile.writable for name in _PROTECTED if _is_itself(path := os.path.join(root, name))]
+    own = [path for path in _ITSELF if any(_is_inside(path, root) for root in profile.writable)]
+    protecting = msgspec.structs.replace(profile, protected=(*there, *own))
+    open_ = {*sandbox.unenforced(protecting), *profile.writable}
+    for path in own:
+        if path in open_:
+            raise ConfigError(
+                f"commands cannot run here: Toolwire itself ({path}) lies inside the workspace, where the sandbox of "
+                "this machine cannot keep commands from changing it; tell the user to install it elsewhere, or to "
+                "choose another workspace"
+            )
+    return msgspec.structs.replace(profile, protected=tuple(path for path in (*there, *own) if path not in open_))
+
+
+def _is_itself(path: str) -> bool:
+    """Whether something is there, and not by a link: that would lead to what has another path."""
+    return os.path.lexists(path) and os.path.realpath(path) == path
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def _check_hidden(sandbox: Sandbox, profile: Profile) -> None:

@@ -22,7 +22,7 @@ from ..tools.running import Preview, this_call
 from .file_text import FileText, Place
 from .near_matches import numbered
 from .patching import apply_patch
-from .paths import real_path, roots, shown, with_near_names
+from .paths import named, real_path, roots, shown, with_near_names
 from .replacement import replaced
 from .writing import state_of
 
@@ -71,7 +71,7 @@ def editing_tools(journal: Journal | None = None) -> list[ToolDefinition]:
             done = replace_file(roots(), real, change, journal, tool="edit_file")
         except FileRefused as error:
             raise _for_model(error, real) from None
-        return _told(shown(real), done.before, latest[0], this_call().is_closed(real))
+        return _told(named(real), done.before, latest[0], this_call().is_closed(real))
 
     return [replace(as_definition(edit_file), confined=True, preview=_preview)]
 

@@ -15,6 +15,8 @@ from ..errors import FileRefused
 
 MAX_BYTES = 32 * 1024 * 1024
 """Bytes of a file, before and after an edit. Texts that people write are far below; an edit holds a few copies."""
+MAX_LINES = 1_000_000
+"""Lines of a file: a line costs far more memory than its bytes."""
 
 _MARK = "\ufeff"
 
@@ -41,6 +43,12 @@ class FileText:
         if len(content) > MAX_BYTES:
             raise FileRefused(
                 f"the file has {len(content):,} bytes, and at most {MAX_BYTES:,} can be edited; "
+                "change it with a command, such as sed"
+            )
+        lines = content.count(b"\n")
+        if lines > MAX_LINES:
+            raise FileRefused(
+                f"the file has {lines:,} lines, and at most {MAX_LINES:,} can be edited; "
                 "change it with a command, such as sed"
             )
         if b"\0" in content:

@@ -18,6 +18,9 @@ from typing import NamedTuple
 
 _MAX_CHARACTERS = 8 * 1024 * 1024
 """Of a text that is looked through. Above that one knows only that it is not there."""
+_MAX_LINES = 200_000
+_MAX_WANTED = 200_000
+"""Characters of what is looked for: nobody writes so much nearly right."""
 _VOTES = 100_000
 """Votes of whole lines."""
 _PIECES = 4
@@ -50,7 +53,7 @@ def other_reading(text: str, wanted: str, name: str) -> str:
 
 def nearest(text: str, wanted: str, name: str) -> str:
     """The regions of a text that are nearest to what is wanted, with their differences; empty if none is near."""
-    if len(text) > _MAX_CHARACTERS:
+    if len(text) > _MAX_CHARACTERS or len(wanted) > _MAX_WANTED or text.count("\n") > _MAX_LINES:
         return ""
     lines, want = text.split("\n"), wanted.split("\n")
     for each in (lines, want):

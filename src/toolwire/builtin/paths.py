@@ -48,6 +48,12 @@ def shown(real: str) -> str:
     return real[len(above) :] if real.startswith(above) else real
 
 
+def named(real: str) -> str:
+    """A path at the beginning of a sentence: as it is shown, in quotes where something in it would not be seen."""
+    name = shown(real)
+    return name if name.isprintable() else quoted(name)
+
+
 _SCANNED = 2_000
 _LONGEST = 64
 
@@ -65,7 +71,9 @@ def with_near_names(error: FileRefused) -> FileRefused:
         try:
             with inside.folder(above) as descriptor, os.scandir(descriptor) as scan:
                 names = {each.name.casefold(): each.name for each in islice(scan, _SCANNED)}
-        except FileRefused:
+        except FileRefused as above_it:
+            if above_it.facts.get("why") != "missing":
+                break
             missing = above
             continue
         except OSError:

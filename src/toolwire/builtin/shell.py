@@ -130,9 +130,9 @@ class Output:
         self._kept.add(settled)
         now = time.monotonic()
         if settled:
-            self._tell(settled.removesuffix("\n"))
+            self._tell(with_pictures(settled.removesuffix("\n")))
         elif self._terminal.line and now - self._told > TELL_SECONDS:
-            self._tell(self._terminal.line)
+            self._tell(with_pictures(self._terminal.line))
         else:
             return
         self._told = now
@@ -142,7 +142,7 @@ class Output:
         last = self._terminal.close()
         if last:
             self._kept.add(last)
-            self._tell(last)
+            self._tell(with_pictures(last))
         return with_pictures(self._kept.text())
 
 

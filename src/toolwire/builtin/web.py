@@ -24,8 +24,11 @@ from ..tools.function import as_definition, tool
 from .addresses import Address, is_public, read_host
 from .charsets import decode_text
 from .page_text import page_text
+from .terminal_text import with_pictures
 
 if TYPE_CHECKING:
+    import ssl
+
     from aiohttp import ClientRequest, ClientResponse
     from aiohttp.abc import AbstractResolver, ResolveResult
     from aiohttp.connector import Connection
@@ -60,6 +63,8 @@ _HEADERS = {
     "Accept": "text/html, text/markdown, text/plain, application/json, */*;q=0.5",
     "Accept-Encoding": "gzip, deflate",
 }
+_PACKED = frozenset(("", "identity", "gzip", "x-gzip", "deflate"))
+_UNASKED = "its answer is packed in a way that was not asked for"
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _HTML = frozenset(("text/html", "application/xhtml+xml"))
 _TEXT_ENDS = ("json", "xml", "yaml", "toml", "javascript", "ecmascript", "x-sh", "sql", "x-www-form-urlencoded")
@@ -103,7 +108,8 @@ def _is_own(address: Address) -> bool:
 class Fetcher:
     """Gets pages.
 
-    `allows` says which addresses may be connected to and `resolve` looks names up; others than these are for tests.
+    `allows` says which addresses may be connected to, `resolve` looks names up, and `tls` says whose certificates are
+    trusted (None: those that this machine trusts); others than these are for tests.
     """
 
     def __init__(
@@ -111,11 +117,13 @@ class Fetcher:
         *,
         allows: Callable[[Address], bool] = may_reach,
         resolve: Resolve = system_addresses,
+        tls: ssl.SSLContext | None = None,
         connect_seconds: float = CONNECT_SECONDS,
         total_seconds: float = TOTAL_SECONDS,
     ) -> None:
         self._allows = allows
         self._resolve = resolve
+        self._tls = tls
         self._connect_seconds = connect_seconds
         self._total_seconds = total_seconds
 
@@ -149,6 +157,7 @@ class Fetcher:
                 aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(
                         resolver=_resolver(addresses),
+                        ssl=self._tls or True,
                         use_dns_cache=False,
                         force_close=True,
                         socket_factory=lambda info: _socket(info, addresses),
@@ -304,6 +313,8 @@ async def _read(response: ClientResponse, url: URL) -> Page:
         size = response.content_length
         size_words = "of unknown size" if size is None else f"{size:,} bytes"
         return Page(str(url), kind, "", "", f"It is {kind}, {size_words}: not text, so it was not read.")
+    if response.headers.get("Content-Encoding", "").strip().lower() not in _PACKED:
+        raise ValueError(_UNASKED)
     body = bytearray()
     limit = BODY_BYTES if response.status < 400 else 64 * KIB
     while len(body) <= limit and (data := await response.content.readany()):
@@ -330,11 +341,12 @@ def _page(url: str, kind: str, charset: str, body: bytes, notes: str) -> Page:
         page = page_text(decode_text(body, charset, markup=True), url)
         if page.cut:
             notes = "Only a part of it was read: it is too long."
-        return Page(url, kind or "text/html", page.title, page.text, notes)
+        return Page(url, kind or "text/html", with_pictures(page.title), with_pictures(page.text), notes)
     if not (kind.startswith("text/") or kind.endswith(_TEXT_ENDS)) and not _looks_like_text(body):
         size = f"over {len(body):,}" if notes else f"{len(body):,}"
         return Page(url, kind, "", "", f"It is {kind or 'of an unknown kind'}, {size} bytes: not text.")
-    return Page(url, kind or "text/plain", "", decode_text(body, charset, markup="xml" in kind), notes)
+    text = decode_text(body, charset, markup="xml" in kind).replace("\r\n", "\n").replace("\r", "\n")
+    return Page(url, kind or "text/plain", "", with_pictures(text), notes)
 
 
 def _looks_like_text(body: bytes) -> bool:
@@ -372,6 +384,8 @@ def _reason(error: Exception) -> str:
         return "the server closed the connection without an answer"
     if isinstance(error, aiohttp.ClientPayloadError):
         return "the answer broke off, or is damaged"
+    if isinstance(error, aiohttp.ClientResponseError) and "content-encoding" in error.message:
+        return _UNASKED
     if isinstance(error, aiohttp.ClientResponseError):
         return f"the server does not speak HTTP as it should ({cut(error.message, 200)})"
     return cut(getattr(cause, "strerror", "") or str(cause) or type(cause).__name__, 200)

@@ -13,7 +13,7 @@ from ..files.replacing import read_content, replace_file
 from ..tools.definition import ToolDefinition
 from ..tools.function import as_definition, tool
 from ..tools.running import Preview, this_call
-from .paths import real_path, roots, shown
+from .paths import named, real_path, roots, shown
 
 
 def writing_tools(journal: Journal | None = None) -> list[ToolDefinition]:
@@ -37,7 +37,7 @@ def writing_tools(journal: Journal | None = None) -> list[ToolDefinition]:
             return _encoded(content, before)
 
         done = replace_file(roots(), real, change, journal, tool="write_file")
-        return _told(shown(real), done.before, done.after)
+        return _told(named(real), done.before, done.after)
 
     return [replace(as_definition(write_file), confined=True, preview=_preview)]
 
@@ -63,7 +63,7 @@ def _preview(arguments: dict[str, Any]) -> Preview:
     before = read_content(roots(), real)
     after = _encoded(arguments["content"], before)
     if before == after:
-        return Preview(f"{shown(real)} holds exactly this already.", state_of(before))
+        return Preview(f"{named(real)} holds exactly this already.", state_of(before))
     return Preview(unified(before, after, shown(real)), state_of(before))
 
 

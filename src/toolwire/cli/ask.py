@@ -168,6 +168,8 @@ class _Question:
             return
         self._changed = None if json.dumps(made) == json.dumps(self._request.invocation.arguments) else made
         self._print(changed_lines(made, self._console.width))
+        if self._request.preview and self._changed is not None:
+            self._say("What that would change in the file is not shown.")
 
     async def _typed_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if len(json.dumps(arguments)) > TYPED_LINE:

@@ -16,7 +16,6 @@ from ..approval.files import (
     PROJECT_FOLDER,
     Layer,
     Layers,
-    further_roots,
     load_layer,
     load_layers,
     policy_paths,
@@ -28,7 +27,9 @@ from ..approval.rules import Decision
 from ..errors import ConfigError
 from ..tools.definition import ToolDefinition
 from .inputs import STANDARD_INPUT, as_text, check_files
+from .question import NO_RULE
 from .visible import json_bytes, one_line
+from .working import find_workspace
 
 
 class JudgedPart(msgspec.Struct, frozen=True):
@@ -214,7 +215,8 @@ def _judged(verdict: Verdict) -> JudgedPart:
 def _print(explained: Explained) -> None:
     print(f"{explained.decision}: {one_line(explained.why)}")
     for part in explained.parts:
-        by = {"mode": f"the mode {explained.mode}", "not understood": part.why}.get(part.source, part.source)
+        by = part.why if part.source in NO_RULE else part.source
+        by = f"the mode {explained.mode}" if part.source == "mode" else by
         print(f"  {part.decision:5}  {one_line(part.part)} ({part.risk}): {one_line(by)}")
     if explained.offers:
         print("It could be allowed for longer:")
@@ -225,5 +227,4 @@ def _print(explained: Explained) -> None:
 def _workspace(folder: str | None) -> Workspace:
     if folder is not None and not Path(folder).is_dir():
         raise ConfigError(f"there is no folder {as_text(folder)}", hint="Name the folder that tools work in.")
-    here = Workspace.here().root if folder is None else folder
-    return Workspace(here, further=further_roots(policy_paths(os.environ)))
+    return find_workspace(policy_paths(os.environ), folder)

@@ -23,7 +23,7 @@ PREVIEW_LINES = 200
 _DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("+", "green"), ("-", "red"), ("@@", "cyan"))
 SENTENCE_CHARACTERS = 500
 """How much of a sentence, a name or a part is shown. The arguments below it are exact."""
-_NO_RULE = ("mode", "not understood")
+NO_RULE = frozenset(("mode", "not understood", "the tool", "runs later", "the call"))
 """Sources that say no more than the reason itself."""
 _LINE, _GO_ON = "    │ ", "    ┊ "
 _BESIDE = len(_LINE) + 1
@@ -42,7 +42,7 @@ def question_lines(request: ApprovalRequest, width: int, kept_in: str) -> Iterat
     call = request.invocation
     name, cwd = marked(call.tool_name), marked(request.cwd)
     yield from sentence(f"{name} wants to run (risk: {request.risk}) in {cwd}", width, "bold yellow")
-    by = "" if request.source in _NO_RULE else f" ({marked(request.source)})"
+    by = "" if request.source in NO_RULE else f" ({marked(request.source)})"
     yield from sentence(f"Asked because {marked(request.why)}{by}", width)
     yield from argument_lines(request.shown, width)
     yield from _preview_lines(request, width)
@@ -94,6 +94,9 @@ def _preview_lines(request: ApprovalRequest, width: int) -> Iterator[Line]:
         return
     if _is_known_content(request):
         yield from sentence("It would make a new file.", width)
+        return
+    if "\n" not in request.preview and len(request.preview) <= SENTENCE_CHARACTERS:
+        yield from sentence(request.preview, width, "yellow")
         return
     yield from sentence("What it would change:", width)
     lines = list(difference_lines(request.preview, width))

@@ -14,9 +14,8 @@ from ..agent.endpoint import environment
 from ..agent.events import AgentEvent
 from ..agent.loop import MAX_TURNS, Agent
 from ..approval.audit import audit_path
-from ..approval.files import further_roots, load_policy, policy_paths
+from ..approval.files import load_policy, policy_paths
 from ..approval.memory import FileMemory
-from ..approval.places import Workspace
 from ..approval.policy import Mode, Policy
 from ..errors import ConfigError
 from ..providers.catalog import find_provider
@@ -30,8 +29,9 @@ from .inputs import STANDARD_INPUT, as_text, read_whole
 from .install import NAME, ensure_weights
 from .screen import Screen
 from .session import Session
-from .toolset import ToolSet, folders, set_words, tools_of
+from .toolset import ToolSet, set_words, tools_of
 from .visible import json_bytes
+from .working import find_workspace, missing_folders
 
 EMBEDDED_WORDS = (
     f"{NAME}, a very small model running on this machine: enough to see everything work, not to think with."
@@ -114,8 +114,8 @@ def run(
         chosen = f"local:{chosen}"
     words = describe(chosen, base_url)
 
-    here, files = _here(), policy_paths(os.environ)
-    workspace = Workspace(here, further=[*further_roots(files), *folders(root or [])])
+    files = policy_paths(os.environ)
+    workspace = find_workspace(files, further=root or [])
     policy = load_policy(workspace, mode=None if mode is None else as_text(mode), paths=files)
     screen = Screen(console)
     person = has_person() and not json
@@ -141,7 +141,7 @@ def run(
         ensure_weights()
     if json:
         return Session(agent, _print_json).ask_once(as_text(question or DEMO_QUESTION))
-    screen.header(words, *set_words(given, workspace), *_mode_words(policy, headless))
+    screen.header(words, *set_words(given, workspace, missing_folders(files)), *_mode_words(policy, headless))
     session = Session(agent, screen.show, screen)
     if question is None and person:
         return session.chat()
@@ -160,15 +160,6 @@ def describe(model: str, base_url: str | None) -> str:
     if endpoint.model == provider.default_model:
         return EMBEDDED_WORDS
     return f"{Path(endpoint.model).name}, running on this machine."
-
-
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except OSError:
-        raise ConfigError(
-            "the folder you are in is not there any more", hint="Go to another one, and ask from there."
-        ) from None
 
 
 def _mode_words(policy: Policy, headless: bool) -> list[str]:

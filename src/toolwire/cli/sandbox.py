@@ -15,8 +15,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from ..approval.files import further_roots, policy_paths
-from ..approval.places import Workspace
+from ..approval.files import policy_paths
 from ..builtin.commands import with_protected
 from ..execution.sandbox.escapes import ESCAPES, Escape
 from ..execution.sandbox.sandbox import Profile, Sandbox, default_hidden, find_sandbox
@@ -24,6 +23,7 @@ from ..execution.sandbox.trials import State, Trial, try_escapes
 from .console import PlainConsole
 from .inputs import as_text
 from .visible import json_bytes, one_line
+from .working import find_workspace
 
 WHAT_TO_DO = "Linux 6.2 or newer with Landlock switched on can confine commands, or bubblewrap (bwrap): install that."
 
@@ -90,7 +90,8 @@ def test(
         chosen = [escape for escape in ESCAPES if all or escape.quick]
         verdict = asyncio.run(_tried(sandbox, chosen, _write_json if json else _Lines().show))
     else:
-        verdict = Verdict(False, f"commands run without a sandbox here, and each one is asked about. {WHAT_TO_DO}")
+        words = "commands run without a sandbox here, and each that does more than read is asked about"
+        verdict = Verdict(False, f"{words}. {WHAT_TO_DO}")
     if json:
         _write_json(verdict)
     else:
@@ -111,13 +112,13 @@ def show(
     """
     sandbox = find_sandbox()
     files = policy_paths(os.environ)
-    profile = with_protected(
-        sandbox,
-        Profile(
-            writable=Workspace(Workspace.here().root, further=further_roots(files)).roots,
-            hidden=default_hidden(str(Path.home()), map(str, files.protected)),
-        ),
+    profile = Profile(
+        writable=find_workspace(files).roots,
+        hidden=default_hidden(str(Path.home()), map(str, files.protected)),
     )
+    if sandbox.holds:
+        profile = with_protected(sandbox, profile)
+        sandbox.command(["true"], profile)  # says where none can run
     if json:
         _write_json(Allowed(sandbox.holds, sandbox.words, sandbox.gaps, profile))
         return 0 if sandbox.holds else 1

@@ -62,6 +62,8 @@ class _Shown:
         self.waiting: list[tuple[str, str]] = []
         self.ended = False
         self.path: tuple[str | int, ...] | None = None
+        self.line_ends = ""
+        """Of the argument that streams, not written before something follows them."""
         self.room = CALL_CHARACTERS
         self.blank = kind is SegmentType.TEXT
         """Nothing but space so far, as it stands between calls in text: not worth a line."""
@@ -164,12 +166,12 @@ class Screen:
             self._finished(event)
 
     def _wait_for_tools(self) -> None:
-        """Says what runs, and how far it has come where it told."""
+        """Says what runs, and the last line that it told."""
         if self._running:
-            told = (
-                self._name(id) + (f" ({one_line(text.rstrip())[-100:]})" if text else "")
-                for id, text in self._running.items()
-            )
+            told = []
+            for id, text in self._running.items():
+                last = one_line(text.rstrip().rpartition("\n")[2])
+                told.append(self._name(id) + (f" ({last[:100]})" if last else ""))
             self.wait(f"running {', '.join(told)}")
 
     def _name(self, id: str) -> str:
@@ -236,13 +238,15 @@ class Screen:
         if shown.room <= 0:
             return
         if shown.path != field.path:
-            shown.path = field.path
+            shown.path, shown.line_ends = field.path, ""
             label = f"  {_spelled(field.path)} "
             shown.room -= len(label)
             self._add(segment_id, label, "dim")
-        text = visible(field.text[: max(shown.room, 0)])
+        text = shown.line_ends + visible(field.text[: max(shown.room, 0)])
         shown.room -= len(field.text)
-        self._add(segment_id, text.replace("\n", "\n    "), "cyan")
+        written = text.rstrip("\n")
+        shown.line_ends = text[len(written) :]
+        self._add(segment_id, written.replace("\n", "\n    "), "cyan")
         if shown.room <= 0:
             self._add(segment_id, " … more than is shown here", "dim")
         if field.done:

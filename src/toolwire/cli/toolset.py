@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 from ..approval.places import Workspace
-from ..errors import ConfigError
 from ..tools.definition import ToolDefinition
 from .ask import TerminalQuestion
 from .inputs import as_text
@@ -30,21 +29,14 @@ def tools_of(
     return builtin_tools(sandbox=sandbox, journal=journal, answer=None if person is None else person.ask_person)
 
 
-def folders(given: list[str]) -> list[str]:
-    """Further folders for tools to work in, each of which must be there."""
-    for folder in given:
-        if not os.path.isdir(folder):
-            raise ConfigError(f"there is no folder {folder}", hint="Give --root a folder that is there.")
-    return [os.path.realpath(folder) for folder in given]
-
-
-def set_words(tools: list[ToolDefinition], workspace: Workspace) -> list[str]:
+def set_words(tools: list[ToolDefinition], workspace: Workspace, missing: list[str]) -> list[str]:
     """What a person should know of the tools before they begin: which, where they work, and what holds commands."""
     if not tools:
         return ["No tools."]
     words = [f"Tools: {', '.join(tool.name for tool in tools)}"]
     if any(tool.confined for tool in tools) and workspace.roots[1:]:
         words.append(f"They work here and in {', '.join(map(as_text, workspace.roots[1:]))}.")
+    words += [f"There is no folder {folder}, which your policy file names." for folder in missing]
     for tool in tools:
         if tool.asks:
             words.append(f"Look out: {tool.asks}.")
