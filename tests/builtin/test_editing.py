@@ -216,3 +216,16 @@ async def test_a_failed_edit_is_not_in_the_journal(root: Path, tmp_path: Path) -
     journal = Journal(tmp_path / "undo", str(root))
     assert "not in the file" in await edit(editing_tools(journal)[0], root, old_text="nothing of it", new_text="b")
     assert not journal.changes()
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+async def test_replacing_everywhere_replaces_no_more_than_the_person_saw(
+    tool: ToolDefinition, root: Path, everywhere: bool
+) -> None:
+    def meanwhile(_: ApprovalRequest) -> None:
+        (root / "a.py").write_text(SOURCE + "x = b * 2\n" * everywhere + "# more\n")
+
+    call = {"path": "a.py", "old_text": "b * 2", "new_text": "b", "replace_all": everywhere}
+    said = (await call_tool(tool, call, root, on_asked=meanwhile)).content
+    assert ("not any more what the person was shown" in said) is everywhere
+    assert ("b * 2" in (root / "a.py").read_text()) is everywhere

@@ -24,7 +24,7 @@ from .near_matches import numbered
 from .patching import apply_patch
 from .paths import named, real_path, roots, shown, with_near_names
 from .replacement import replaced
-from .writing import state_of
+from .writing import check_seen, state_of
 
 _AROUND = 2
 """Lines that are shown before and after a change."""
@@ -62,8 +62,11 @@ def editing_tools(journal: Journal | None = None) -> list[ToolDefinition]:
         real = real_path(path)
         edit = _Edit(shown(real), real, old_text, new_text, replace_all, patch)
         latest: list[_Edited] = []
+        seen = this_call().seen if replace_all else ""
 
         def change(before: bytes | None) -> bytes:
+            # Any other edit fits at the one place that the person saw; this one may have found more of them since.
+            check_seen(before, seen, path)
             latest[:] = [edit.of(before)]
             return latest[0].after
 

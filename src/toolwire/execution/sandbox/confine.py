@@ -15,9 +15,11 @@ import binascii
 import ctypes
 import marshal
 import os
-import resource
 import stat
 import sys
+
+if sys.platform == "linux":
+    import resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,8 +68,9 @@ _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 38, 47
 _SIGPIPE, _SIGXFSZ = 13, 25
 """Python ignores them, and a program expects that they end it."""
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
+if sys.platform == "linux":
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _libc.syscall.restype = ctypes.c_long
 
 
 class Failed(Exception):

@@ -16,7 +16,6 @@ import shutil
 import struct
 import subprocess
 import tempfile
-import tty
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -183,6 +182,8 @@ class Outside:
     def _terminal(self) -> Iterator[None]:
         self._master, self._slave = os.openpty()
         try:
+            import tty
+
             tty.setraw(self._slave)
             for end in (self._master, self._slave):
                 os.set_blocking(end, False)
