@@ -327,7 +327,7 @@ _SYSTEM = (
     "/sys/kernel/notes",
     "~/.ssh/id_rsa",
     "~root/.bashrc",
-    "/root/.bashrc",
+    "/etc/bash.bashrc",
     "$HOME/.bashrc",
 )
 

@@ -24,6 +24,7 @@ from toolwire.builtin.jobs import Newest
 from toolwire.builtin.shell import shell_tools
 from toolwire.execution import process
 from toolwire.tools.definition import ToolDefinition
+from waiting import sleeping, until
 
 
 @pytest.fixture(autouse=True)
@@ -52,17 +53,6 @@ async def seen(tools: list[ToolDefinition], root: Path, text: str, what: str) ->
     while what not in text and time.monotonic() < end:
         text += "\n" + await look(tools, root, job=1, wait=0.05)
     return text
-
-
-def sleeping(token: str) -> int:
-    return sum(line.startswith("sleep") for line in living(token).values())
-
-
-def until(true: Callable[[], object], seconds: float = 10.0) -> bool:
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.02)
-    return bool(true())
 
 
 async def awaited(true: Callable[[], object]) -> bool:

@@ -18,7 +18,7 @@ from toolwire.builtin.patching import apply_patch
 from toolwire.builtin.replacement import replaced
 from toolwire.errors import FileRefused
 
-NAMES = ("f.txt", "/work/src/f.txt")
+NAMES = ("f.txt", "/project/src/f.txt")
 DATA = Path(__file__).parent.parent / "data" / "edits"
 
 

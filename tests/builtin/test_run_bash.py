@@ -8,8 +8,7 @@ import os
 import socket
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from toolwire.execution import process
 from toolwire.execution.process import ProcessResult, run_process
 from toolwire.execution.sandbox.sandbox import Means, Profile, find_sandbox
 from toolwire.tools.definition import ToolDefinition
+from waiting import sleeping, until
 
 SANDBOX = find_sandbox()
 confined = pytest.mark.skipif(not SANDBOX.holds, reason=f"nothing confines commands here: {SANDBOX.words}")
@@ -34,17 +34,6 @@ confined = pytest.mark.skipif(not SANDBOX.holds, reason=f"nothing confines comma
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
-
-
-def sleeping(token: str) -> int:
-    return sum(line.startswith("sleep") for line in living(token).values())
-
-
-def until(true: Callable[[], object], seconds: float = 10.0) -> bool:
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.02)
-    return bool(true())
 
 
 @pytest.fixture(scope="module")

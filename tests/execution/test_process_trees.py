@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from bench.trust.children import MISBEHAVIOURS, cancels, living, new_token, run_
 from toolwire.execution import process, supervised, supervisor
 from toolwire.execution.environment import child_environment
 from toolwire.execution.process import ProcessResult, run_process
+from waiting import until
 
 ENDS_ITSELF = {"background outlives", "pipe held by a session", "double fork", "runs from fork to fork", "ends at once"}
 """Those whose program ends at once, whatever it leaves behind."""
@@ -28,13 +27,6 @@ ENDS_ITS_SUPERVISOR = {"kills its supervisor"}
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
-
-
-def until(true: Callable[[], object], seconds: float = 10.0) -> bool:
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.01)
-    return bool(true())
 
 
 async def test_nothing_lives_when_time_is_up() -> None:

@@ -84,11 +84,10 @@ OF_THE_MACHINE = (
     "/run/credentials",
     "/var/run/secrets",
     "/var/spool/cron",
-    "/root/.ssh",
-    "/root/.aws",
 )
 """Closed by their modes to most users, but not to root, as whom many containers run."""
 
+_OF_ROOT = tuple(os.path.join("/root", name) for name in (".ssh", ".aws"))
 _SSH_HOST_KEYS = tuple(f"/etc/ssh/ssh_host_{kind}_key" for kind in ("rsa", "dsa", "ecdsa", "ed25519"))
 
 
@@ -103,7 +102,7 @@ def default_hidden(home: str, config: Iterable[str] = ()) -> tuple[str, ...]:
     From root, to whom their modes may not close them, also what there is of the kind in the homes of others.
     """
     below = [os.path.join(home, name) for name in IN_HOME] if os.path.isabs(home) else []
-    return tuple(dict.fromkeys((*below, *_of_others(), *OF_THE_MACHINE, *_SSH_HOST_KEYS, *config)))
+    return tuple(dict.fromkeys((*below, *_of_others(), *OF_THE_MACHINE, *_OF_ROOT, *_SSH_HOST_KEYS, *config)))
 
 
 def _of_others() -> list[str]:
