@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -543,6 +544,35 @@ async def test_the_supervisor_ends_what_is_confined(case: Case, monkeypatch: pyt
     assert beats > 0
     await asyncio.sleep(0.2)
     assert (case.inside / "beats").stat().st_size == beats
+
+
+SERVER = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    try:
+        open(asked["params"]["path"], "a").close()
+        said = "written"
+    except OSError as error:
+        said = "refused"
+    print(json.dumps({"id": asked["id"], "result": said}), flush=True)
+"""
+
+
+async def test_a_server_over_pipes_that_somebody_else_starts_is_confined(case: Case) -> None:
+    """As the servers of tools are: started by another library, asked line by line, ended by closing their input."""
+    argv = case.sandbox.command([sys.executable, "-I", "-S", "-c", SERVER], case.profile())
+    pipe = asyncio.subprocess.PIPE
+    server = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, cwd=case.inside)
+    assert server.stdin is not None
+    assert server.stdout is not None
+    said = []
+    for number, path in enumerate((case.inside / "x", case.outside / "x")):
+        server.stdin.write(json.dumps({"id": number, "params": {"path": str(path)}}).encode() + b"\n")
+        said.append(json.loads(await asyncio.wait_for(server.stdout.readline(), 20)))
+    server.stdin.close()
+    assert await asyncio.wait_for(server.wait(), 20) == 0
+    assert said == [{"id": 0, "result": "written"}, {"id": 1, "result": "refused"}]
 
 
 def test_the_best_is_found_and_kept() -> None:
