@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import threading
@@ -439,6 +440,7 @@ async def test_a_search_that_is_cancelled_stops(tmp_path: Path) -> None:
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     fill(tmp_path, {f"{n}/{m}": "x" for n in range(5) for m in range(5)})
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     files = Walk(Roots([str(tmp_path)]), str(tmp_path), str(tmp_path), Clock(9)).files()
     next(files)
