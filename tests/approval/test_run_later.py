@@ -92,6 +92,11 @@ def test_toolwire_itself_is_not_changed_unasked() -> None:
         assert "Toolwire itself" in runs_later(Workspace(path.parent).place(str(path)))
 
 
+def test_a_command_may_name_the_python_that_runs_it(workspace: Workspace) -> None:
+    """It cannot be written from the workspace, and often is the system's."""
+    assert not runs_later(workspace.place(str(Path(sys.prefix, "bin", "python"))))
+
+
 def test_no_rule_and_no_mode_lets_it_be_written_unasked(workspace: Workspace) -> None:
     for mode in ("ask", "auto-edit", "full"):
         verdict = Policy(mode, [ANYTHING]).judge(WRITE, {"path": ".git/hooks/pre-commit"}, workspace)

@@ -18,12 +18,14 @@ from bench.trust.children import living, new_token
 from bench.trust.shell_tool import flood
 
 from builtin_calls import call_tool
-from toolwire.builtin import commands
+from toolwire import folders
+from toolwire.builtin import commands, profile
 from toolwire.builtin.commands import Scratch, Shell, ending_words
+from toolwire.builtin.profile import command_profile
 from toolwire.builtin.shell import Output, shell_tools, written
 from toolwire.execution import process
 from toolwire.execution.process import ProcessResult, run_process
-from toolwire.execution.sandbox.sandbox import Means, Profile, find_sandbox
+from toolwire.execution.sandbox.sandbox import Means, find_sandbox
 from toolwire.tools.definition import ToolDefinition
 from waiting import sleeping, until
 
@@ -512,7 +514,7 @@ async def test_toolwire_itself_is_not_changed(root: Path, monkeypatch: pytest.Mo
     itself.mkdir(parents=True)
     (itself / "confine.py").write_text("as it was")
     (root / ".bashrc").write_text("as it was")
-    monkeypatch.setattr(commands, "_ITSELF", (str(itself), "/usr"))
+    monkeypatch.setattr(profile, "OWN", (str(itself), "/usr"))
     line = (
         "echo x > venv/lib/toolwire/confine.py; mv venv away; mv .bashrc away; echo x > .bashrc; echo done > new; false"
     )
@@ -523,12 +525,12 @@ async def test_toolwire_itself_is_not_changed(root: Path, monkeypatch: pytest.Mo
     else:
         assert (root / "new").read_text() == "done\n"
         assert f"only inside the workspace (but not in {root}/.bashrc, {itself}) and $TMPDIR" in text
-    monkeypatch.setattr(commands, "_ITSELF", (str(root),))
+    monkeypatch.setattr(profile, "OWN", (str(root),))
     assert "Toolwire itself" in await run(bash, root, "true")
 
 
 def test_what_toolwire_itself_is() -> None:
-    assert {os.path.realpath(sys.prefix), str(Path(commands.__file__).resolve().parents[1])} <= {*commands._ITSELF}
+    assert {os.path.realpath(sys.prefix), str(Path(profile.__file__).resolve().parents[1])} <= {*folders.OWN}
 
 
 async def test_a_root_inside_another_is_not_opened_by_its_path(root: Path) -> None:
@@ -545,8 +547,8 @@ async def test_a_root_inside_another_is_not_opened_by_its_path(root: Path) -> No
     further = (root / "sub", root.parent / "outside")
     temp = (await call_tool(bash, {"command": "echo $TMPDIR"}, root, further=further)).content
     assert seen == [(str(root), str(root.parent / "outside"), temp)]
-    assert commands._outermost(("/a/b", "/ab", "/a", "/ab")) == ("/ab", "/a")
-    assert commands._outermost(("/a/b", "/")) == ("/",)
+    assert command_profile(None, ("/a/b", "/ab", "/a", "/ab"), ()).writable == ("/ab", "/a")
+    assert command_profile(None, ("/a/b", "/"), ()).writable == ("/",)
 
 
 def test_a_link_is_not_protected_by_its_name(root: Path) -> None:
@@ -554,5 +556,5 @@ def test_a_link_is_not_protected_by_its_name(root: Path) -> None:
     (root / ".toolwire").mkdir()
     (root / ".bashrc").symlink_to("kept")
     everything: Any = Leaky(root / "none")
-    profile = commands.with_protected(everything, Profile(writable=(str(root),)))
-    assert profile.protected == (str(root / ".toolwire"),)
+    allowed = command_profile(everything, (str(root),), ())
+    assert allowed.protected == (str(root / ".toolwire"),)

@@ -24,6 +24,7 @@ from typing import IO, Any
 import msgspec
 
 from ..errors import AuditFailed
+from ..folders import state_folder
 from ..limits import KIB
 from ..redaction import Redactor
 
@@ -73,10 +74,7 @@ Audit = Callable[[AuditRecord], None]
 
 def audit_path(env: Mapping[str, str]) -> Path:
     """`$XDG_STATE_HOME/toolwire/audit.jsonl`, else below `~/.local/state`."""
-    state = env.get("XDG_STATE_HOME", "")
-    # A relative path means nothing there, says the specification.
-    root = Path(state) if os.path.isabs(state) else Path(env.get("HOME") or Path.home()) / ".local" / "state"
-    return root / "toolwire" / "audit.jsonl"
+    return state_folder(env) / "audit.jsonl"
 
 
 class AuditTrail:

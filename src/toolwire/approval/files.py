@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import ConfigError
+from ..folders import config_folder, state_folder
 from .examples import check_examples
 from .patterns import literal
 from .places import Workspace
@@ -33,17 +34,9 @@ class PolicyPaths(msgspec.Struct, frozen=True):
 
 
 def policy_paths(env: Mapping[str, str]) -> PolicyPaths:
-    """The files as the environment says. The only place that looks."""
-    config = _folder(env, "XDG_CONFIG_HOME", ".config")
-    state = _folder(env, "XDG_STATE_HOME", ".local/state")
-    return PolicyPaths(config / "policy.toml", config / "always.toml", (config, state))
-
-
-def _folder(env: Mapping[str, str], variable: str, otherwise: str) -> Path:
-    given = env.get(variable, "")
-    # A relative path there is invalid and is to be ignored, as the XDG specification has it.
-    base = Path(given) if os.path.isabs(given) else Path(env.get("HOME") or os.path.expanduser("~")) / otherwise
-    return base / "toolwire"
+    """The files as the environment says."""
+    config = config_folder(env)
+    return PolicyPaths(config / "policy.toml", config / "always.toml", (config, state_folder(env)))
 
 
 class Layer(msgspec.Struct, frozen=True):

@@ -8,10 +8,10 @@ because some disks do; a file need not be there yet, and a folder of the list st
 from __future__ import annotations
 
 import os
-import sys
 import unicodedata
-from functools import lru_cache
 
+from ..folders import OWN
+from .path_patterns import is_below
 from .places import Place
 
 _NAMES = {
@@ -155,6 +155,8 @@ def runs_later(place: Place) -> str:
         why = _why(_fold(path))
         if why:
             return why
+    if place.inside and any(is_below(place.real, folder) for folder in OWN):
+        return "Toolwire itself runs from there"
     return ""
 
 
@@ -170,17 +172,10 @@ def _why(path: str) -> str:
     for why, endings in _ENDINGS.items():
         if parts and parts[-1].endswith(endings):
             return why
-    for top, why in (*_BY_TOP.items(), *_own_folders().items()):
+    for top, why in _BY_TOP.items():
         if path == top or path.startswith(f"{top}/"):
             return why
     return ""
-
-
-@lru_cache(maxsize=1)
-def _own_folders() -> dict[str, str]:
-    """Where Toolwire itself lies: who changes that changes what holds everything else."""
-    folders = (os.path.dirname(os.path.dirname(__file__)), sys.prefix)
-    return {_fold(os.path.realpath(folder)): "Toolwire itself runs from there" for folder in folders}
 
 
 def _fold(path: str) -> str:

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-
-import msgspec
 
 from ..errors import ConfigError
 from ..execution.process import Ceiling, ProcessResult, run_process
-from ..execution.sandbox.sandbox import Profile, Sandbox, default_hidden, private_temp
+from ..execution.sandbox.sandbox import Sandbox
+from ..execution.sandbox.temporary import private_temp
 from ..files.beneath import Roots
 from ..tools.running import this_call
 from .paths import real_path, roots
+from .profile import command_profile
 from .shell_variables import assignments, command_environment
 
 MOST_BYTES = 100_000
@@ -116,7 +114,7 @@ class Shell:
         self._sandbox = sandbox if sandbox is not None and sandbox.holds else None
         self.unconfined = "" if self._sandbox else sandbox.words if sandbox else "there is no sandbox"
         """Why commands are not confined; empty where they are."""
-        self._hidden = (*hidden, *default_hidden(os.path.expanduser("~")))
+        self._hidden = hidden
         self._scratch = Scratch()
 
     def command(self, line: str, cwd: str | None, network: bool, environment: Mapping[str, str]) -> Command:
@@ -137,11 +135,9 @@ class Shell:
         # Set by a program inside the sandbox, so that what confines the command never sees what a model wrote.
         argv = [_ENV, *assignments(environment), *self._argv, line] if environment else [*self._argv, line]
         temp = self._scratch.path
-        profile = Profile(writable=_outermost((*this_call().roots, temp)), hidden=self._hidden, network=network)
+        profile = command_profile(self._sandbox, (*this_call().roots, temp), self._hidden, network=network)
         cache = ""
         if self._sandbox is not None:
-            profile = with_protected(self._sandbox, profile)
-            _check_hidden(self._sandbox, profile)
             argv = self._sandbox.command(argv, profile)
             cache = os.path.join(temp, "cache")
         variables = command_environment(this_call().environment, temp, cache)
@@ -155,64 +151,6 @@ class Shell:
             profile.protected,
             confined=self._sandbox is not None,
             network=network,
-        )
-
-
-def _outermost(folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that lie in no other of them.
-
-    What lies in another is writable with it, and one command could swap it for a link before the next is confined.
-    """
-    inside = {path for path in folders for other in folders if path != other and _is_inside(path, other)}
-    return tuple(path for path in dict.fromkeys(folders) if path not in inside)
-
-
-_PROTECTED = (
-    os.path.join(".git", "hooks"),
-    ".toolwire",
-    *(".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin"),
-)
-"""What runs later, or decides what may run, and no ordinary command changes."""
-
-_ITSELF = tuple({os.path.realpath(path) for path in (Path(__file__).parents[1], sys.prefix, sys.base_prefix)})
-"""Toolwire and the Python that it runs in: they confine the next command, so who changes them is not confined."""
-
-
-def with_protected(sandbox: Sandbox, profile: Profile) -> Profile:
-    """The same with such paths closed to writing, where they are there and the sandbox can do that.
-
-    Toolwire itself must be closed: where it cannot be, no command runs.
-    """
-    there = [path for root in profile.writable for name in _PROTECTED if _is_itself(path := os.path.join(root, name))]
-    own = [path for path in _ITSELF if any(_is_inside(path, root) for root in profile.writable)]
-    protecting = msgspec.structs.replace(profile, protected=(*there, *own))
-    open_ = {*sandbox.unenforced(protecting), *profile.writable}
-    for path in own:
-        if path in open_:
-            raise ConfigError(
-                f"commands cannot run here: Toolwire itself ({path}) lies inside the workspace, where the sandbox of "
-                "this machine cannot keep commands from changing it; tell the user to install it elsewhere, or to "
-                "choose another workspace"
-            )
-    return msgspec.structs.replace(profile, protected=tuple(path for path in (*there, *own) if path not in open_))
-
-
-def _is_itself(path: str) -> bool:
-    """Whether something is there, and not by a link: that would lead to what has another path."""
-    return os.path.lexists(path) and os.path.realpath(path) == path
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
-
-
-def _check_hidden(sandbox: Sandbox, profile: Profile) -> None:
-    """No command runs that could read what is hidden and there."""
-    there = [path for path in sandbox.unenforced(profile) if os.path.lexists(path)]
-    if there:
-        raise ConfigError(
-            f"commands cannot run here: {there[0]} must stay unread and lies inside the workspace, where the sandbox "
-            "of this machine cannot hide it; tell the user to choose another workspace"
         )
 
 

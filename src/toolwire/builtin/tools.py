@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from ..approval.files import policy_paths
-from ..execution.sandbox.hidden import default_hidden
 from ..execution.sandbox.sandbox import find_sandbox
 from ..files.journal import Journal
 from ..tools.definition import ToolDefinition
@@ -35,7 +34,7 @@ def builtin_tools(
         *searching_tools(held),
         *writing_tools(journal),
         *editing_tools(journal),
-        *shell_tools(held, default_hidden(os.path.expanduser("~"), map(str, policy_paths(os.environ).protected))),
+        *shell_tools(held, tuple(map(str, policy_paths(os.environ).protected))),
         *web_tools(),
         *asking_tools(answer),
         *todo_tools(),

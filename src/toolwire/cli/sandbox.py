@@ -9,16 +9,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
 from ..approval.files import policy_paths
-from ..builtin.commands import with_protected
+from ..builtin.profile import command_profile
 from ..execution.sandbox.escapes import ESCAPES, Escape
-from ..execution.sandbox.sandbox import Profile, Sandbox, default_hidden, find_sandbox
+from ..execution.sandbox.sandbox import Profile, Sandbox, find_sandbox
 from ..execution.sandbox.trials import State, Trial, try_escapes
 from .console import PlainConsole
 from .inputs import as_text
@@ -112,13 +111,10 @@ def show(
     """
     sandbox = find_sandbox()
     files = policy_paths(os.environ)
-    profile = Profile(
-        writable=find_workspace(files).roots,
-        hidden=default_hidden(str(Path.home()), map(str, files.protected)),
-    )
-    if sandbox.holds:
-        profile = with_protected(sandbox, profile)
-        sandbox.command(["true"], profile)  # says where none can run
+    held = sandbox if sandbox.holds else None
+    profile = command_profile(held, find_workspace(files).roots, map(str, files.protected))
+    if held is not None:
+        held.command(["true"], profile)  # says where none can run
     if json:
         _write_json(Allowed(sandbox.holds, sandbox.words, sandbox.gaps, profile))
         return 0 if sandbox.holds else 1

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileRefused
+from ..folders import state_folder
 from .locks import lock
 
 CHANGES = 200
@@ -64,10 +65,7 @@ class Change:
 
 def undo_path(env: Mapping[str, str]) -> Path:
     """`$XDG_STATE_HOME/toolwire/undo`, else below `~/.local/state`."""
-    state = env.get("XDG_STATE_HOME", "")
-    # A relative path means nothing there, says the specification.
-    root = Path(state) if os.path.isabs(state) else Path(env.get("HOME") or Path.home()) / ".local" / "state"
-    return root / "toolwire" / "undo"
+    return state_folder(env) / "undo"
 
 
 def digest_of(content: bytes | None) -> str | None:
