@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from builtin_calls import call_tool
 from feeding import delta, sse
 from toolwire import Agent, SegmentEvent, SegmentType, builtin_tools
 from toolwire.agent.events import AgentEvent, ApprovalAsked, RunFinished, ToolFinished
 from toolwire.approval.request import ApprovalRequest
 from toolwire.embedded.registry import text_format
+from toolwire.execution.sandbox.sandbox import find_sandbox
 from toolwire.files.journal import Journal
 from toolwire.tools.registry import ToolRegistry
 from toolwire.transport import HttpRequest
@@ -137,3 +139,22 @@ def test_every_tool_says_what_it_is() -> None:
         assert 30 < len(tool.description) < 1_500, (tool.name, len(tool.description))
         for name, schema in tool.parameters["properties"].items():
             assert schema.get("description"), (tool.name, name)
+
+
+@pytest.mark.skipif(not find_sandbox().holds, reason=f"nothing confines commands here: {find_sandbox().words}")
+async def test_commands_read_neither_keys_nor_toolwires_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, state, home = tmp_path / "w", tmp_path / "state", tmp_path / "home"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.setenv("HOME", str(home))
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id").write_text("a key")
+    (state / "toolwire" / "undo").mkdir(parents=True)
+    (state / "toolwire" / "undo" / "old").write_text("what a file held")
+    (state / "other").write_text("of another program")
+    root.mkdir()
+    bash = ToolRegistry(builtin_tools())["run_bash"]
+    files = f"{state}/other {state}/toolwire/undo/old {home}/.ssh/id"
+    said = (await call_tool(bash, {"command": f"cat {files}"}, root)).content
+    assert "of another program" in said
+    assert "what a file held" not in said
+    assert "a key" not in said

@@ -162,6 +162,7 @@ async def test_a_file_that_a_rule_closes_is_known_as_closed(root: Path) -> None:
     call = await running(tool, {"path": "."}, root, rules=rules)
     closed = {name: call.is_closed(str(root / name)) for name in (".env", "sub/.ENV", "private/x", "src/x.py")}
     assert closed == {".env": True, "sub/.ENV": True, "private/x": True, "src/x.py": False}
+    assert not call.is_closed(str(root.parent / "x")), "that no mode lets it run unasked is no rule about the file"
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "out/x", "a\0b", "~/../../x"])
@@ -238,6 +239,20 @@ class TestPreview:
         asked, ran = await self.asked(preview, root)
         assert asked[0].preview == f"+x in {root}"
         assert ran[0].seen == "state"
+
+    async def test_who_changes_the_arguments_saw_another_change(self, root: Path) -> None:
+        async def change(_: ApprovalRequest) -> Answer:
+            return Answer(allowed=True, arguments={"path": "y"})
+
+        ran: list[RunningCall] = []
+        tool = ToolDefinition(
+            "t", "", PATH, Risk.WRITE, lambda _: ran.append(this_call()), preview=lambda _: Preview("+x", "state")
+        )
+        gate = Gate(change, workspace=Workspace(root))
+        ticket = await gate.decide(ToolInvocation("c", "t", {"path": "x"}), tool)
+        assert isinstance(ticket, Ticket)
+        await Executor(gate).run(ticket)
+        assert ran[0].seen == ""
 
     async def test_nothing_in_it_is_hidden_and_it_is_bounded(self, root: Path) -> None:
         asked, _ = await self.asked(lambda _: Preview("+a\x1b[2Jb\u202e\n" + "x" * 100_000), root)

@@ -119,3 +119,11 @@ def test_python_m_and_the_entry_point_are_the_same() -> None:
     script = "import sys; from toolwire.cli import main; sys.argv = ['toolwire', 'decode', 'nope']; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=clean_environment(), timeout=60)
     assert done.returncode == toolwire_command("decode", "nope").code == 2
+
+
+def test_what_lies_in_the_folder_is_not_taken_for_a_part_of_it(tmp_path: Path) -> None:
+    """A folder to work in may come from anybody, and nothing in it runs because the command is started there."""
+    for name in ("msgspec", "cyclopts", "rich", "asyncio"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('taken')")
+    ran = toolwire_command("providers", cwd=tmp_path)
+    assert (ran.code, ran.err) == (0, "")
