@@ -3,10 +3,11 @@ from __future__ import annotations
 import time
 from email.utils import formatdate
 
+import msgspec
 import pytest
 
 from toolwire.errors import ModelNotFound, ProtocolError, ProviderError, RateLimited
-from toolwire.refusals import clean, hide_secrets, mask, refusal, shown_url
+from toolwire.refusals import clean, hide_secrets, mask, refusal, shown_url, what_is_refused
 from toolwire.transport import HttpRequest
 
 KEY = "sk-proj-Zx81kQmv0a7Lr93TbnW4"
@@ -124,6 +125,18 @@ def test_retry_after(header: str, body: str, seconds: float | None) -> None:
     assert error.facts.get("retry_after") == seconds
 
 
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after-ms": "494", "retry-after": "1"}, 0.494),
+        ({"Retry-After-Ms": "soon", "retry-after": "1"}, 1.0),
+        ({"retry-after-ms": "-1"}, None),
+    ],
+)
+def test_retry_after_in_milliseconds(headers: dict[str, str], seconds: float | None) -> None:
+    assert refusal(request(), 429, headers, b"").facts.get("retry_after") == seconds
+
+
 def test_retry_after_a_date() -> None:
     error = refusal(request(), 503, {"Retry-After": formatdate(time.time() + 60, usegmt=True)}, b"")
     assert 55 < error.retry_after <= 60
@@ -191,19 +204,145 @@ def test_of_a_signature_only_the_secret_parts_are_masked() -> None:
         assert secret[:10] not in masked
 
 
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (400, "registry.ollama.ai/library/gemma3:1b does not support tools"),
-        (404, "No endpoints found that support tool use."),
-        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
-    ],
-)
+NO_TOOLS = [
+    (400, "registry.ollama.ai/library/gemma3:1b does not support tools"),
+    (400, '"gemma3:1b" does not support tools'),
+    (404, "No endpoints found that support tool use. To learn more about routing, visit: https://example.org"),
+    (404, "No endpoints found that support tool use for this model."),
+    (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+    (500, "tools param requires --jinja flag"),
+    (400, "tools param requires --jinja flag"),
+    (500, "Unsupported param: tools"),
+    (400, "This model doesn't support tool use."),
+    (400, "This model doesn’t support tool use in streaming mode."),
+    (400, "Function calling is not enabled for models/gemma-3-12b-it"),
+    (400, "Function calling is not enabled for this model"),
+    (400, "Tool use with function calling is unsupported"),
+    (400, "`tool calling` is not supported with this model"),
+    (400, "Unsupported parameter: 'tools' is not supported with this model."),
+    (400, "tools is not supported in this model. For a list of supported models, see the documentation"),
+    (400, "deepseek-reasoner does not support Function Calling"),
+    (400, "'claude-2.1' does not support tool use."),
+    (400, "Function call is not supported for this model."),
+    (400, "model features function calling not support"),
+    (422, "Tool calls are not supported by restricted-7b"),
+]
+
+TOO_LONG = [
+    (
+        400,
+        "context_length_exceeded",
+        "This model's maximum context length is 128000 tokens. However, your messages ...",
+    ),
+    (400, "context_length_exceeded", "x"),
+    (400, "", "Your input exceeds the context window of this model. Please adjust your input and try again."),
+    (400, "invalid_request_error", "prompt is too long: 207791 tokens > 200000 maximum"),
+    (400, "", "input length and `max_tokens` exceed context limit: 174167 + 64000 > 200000, decrease input length"),
+    (413, "request_too_large", "Request exceeds the maximum size"),
+    (413, "", ""),
+    (400, "", "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."),
+    (400, "ValidationException", "Input is too long for requested model."),
+    (400, "", "Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input."),
+    (400, "", "prompt too long; exceeded max context length by 5000 tokens"),
+    (400, "", "This model's maximum context length is 16384 tokens. However, you requested 19591 tokens"),
+    (400, "", "You passed 1015 input tokens. However, the model's context length is only 1024 tokens, resulting in"),
+    (400, "exceed_context_size_error", "request (14429 tokens) exceeds the available context size (8192 tokens)"),
+    (500, "", "the request exceeds the available context size. try increasing the context size"),
+    (400, "", "Requested tokens (2285) exceed context window of 2048"),
+    (
+        400,
+        "",
+        "Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length",
+    ),
+    (400, "", "Please reduce the length of the messages or completion."),
+    (400, "", "too many tokens: size limit exceeded by 11326 tokens. Try using shorter or fewer inputs."),
+    (400, "", "This endpoint's maximum context length is 200000 tokens. However, you requested about 250000 tokens"),
+    (400, "", "This model's maximum prompt length is 131072 but the request contains 537812 tokens"),
+    (400, "", "prompt token count of 93854 exceeds the limit of 90000"),
+    (400, "", "tokens to keep from the initial prompt is greater than the context length"),
+    (400, "", "The input (140000 tokens) is longer than the model's context length (131072 tokens)."),
+    (400, "", "invalid params, context window exceeds limit"),
+    (400, "", "Your request exceeded model token limit: 262144 (requested: 300000)"),
+    (400, "", "Range of input length should be [1, 129024]"),
+    (422, "", "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"),
+    (
+        413,
+        "rate_limit_exceeded",
+        "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 7000",
+    ),
+    (429, "rate_limit_exceeded", "Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000."),
+]
+
+NEITHER = [
+    (400, "", "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1."),
+    (400, "", "tools.0.custom.name: String should have at most 64 characters"),
+    (400, "", "tools.0.custom.name: too long"),
+    (400, "string_above_max_length", "Invalid 'tools[0].function.name': string too long. Expected maximum length 64"),
+    (400, "", "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level"),
+    (400, "", "This model doesn't support the toolConfig.toolChoice.any field. Remove toolConfig.toolChoice.any"),
+    (400, "", "Unsupported parameter: 'parallel_tool_calls' is not supported with this model."),
+    (400, "", "Parallel tool calls are not supported by this model"),
+    (400, "", "strict tools are not supported"),
+    (400, "", 'tool_choice="required" is not supported!'),
+    (400, "", "Invalid schema for function 'f': unsupported keyword in tools"),
+    (400, "", "Tool messages with image content are not supported"),
+    (400, "", "Thinking may not be enabled when tool_choice forces tool use."),
+    (400, "tool_use_failed", "Failed to call a function. Please adjust your prompt."),
+    (400, "", "the tool x has no name"),
+    (400, "", "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens"),
+    (429, "ThrottlingException", "Too many tokens, please wait before trying again."),
+    (
+        429,
+        "rate_limit_exceeded",
+        "Rate limit reached for m on tokens per min (TPM): Limit 30000, Used 29900, Requested 200",
+    ),
+    (401, "", "this key does not support tools"),
+    (403, "", "your plan does not support tools"),
+    (500, "server_error", "The server had an error while processing your request"),
+    (400, "", ""),
+]
+
+
+def refused(status: int, code: str, words: str) -> ProviderError:
+    return refusal(request(), status, {}, msgspec.json.encode({"error": {"message": words, "code": code or None}}))
+
+
+@pytest.mark.parametrize(("status", "words"), NO_TOOLS)
 def test_a_service_that_takes_no_tools_can_be_asked_in_text(status: int, words: str) -> None:
-    error = refusal(request(), status, {}, b'{"error": {"message": "%b"}}' % words.replace('"', "'").encode())
+    error = refused(status, "", words)
     assert type(error) is ProviderError
+    assert error.refused == "tools"
     assert "(--stream-parser xml)" in error.hint
-    assert "--stream-parser" not in refusal(request(), 400, {}, b'{"error": "the tool x has no name"}').hint
+
+
+@pytest.mark.parametrize(("status", "code", "words"), TOO_LONG)
+def test_a_conversation_that_is_too_long_is_told_apart(status: int, code: str, words: str) -> None:
+    error = refused(status, code, words)
+    assert error.refused == "length"
+    assert type(error) is (RateLimited if status == 429 else ProviderError)
+
+
+@pytest.mark.parametrize(("status", "code", "words"), NEITHER)
+def test_what_is_wrong_with_one_tool_or_passes_is_neither(status: int, code: str, words: str) -> None:
+    error = refused(status, code, words)
+    assert "refused" not in error.facts
+    assert "--stream-parser" not in error.hint
+
+
+def test_what_is_refused_is_seen_whatever_the_case_and_the_lines() -> None:
+    assert what_is_refused("Does  NOT\nsupport 'TOOLS'") == "tools"
+    assert what_is_refused("x", codes=["context_length_exceeded"]) == "length"
+    assert what_is_refused("") is None
+
+
+def test_a_full_service_says_when() -> None:
+    assert refusal(request(), 503, {"retry-after": "7"}, b"").hint == "Try again in 7 s."
+    assert refusal(request(), 503, {}, b"").hint == "Try again later."
+
+
+def test_a_limit_of_money_is_a_code_of_its_own() -> None:
+    body = {"error": {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}}}
+    assert refusal(request(), 429, {}, msgspec.json.encode(body)).code == "enforced_spend_limit_reached"
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,9 @@ class IncompleteCall(ToolwireError):
 
 
 class ProviderError(ToolwireError):
-    """The provider itself reported an error. Facts: provider, status, code, retry_after."""
+    """The provider itself reported an error. Facts: provider, status, code, retry_after, and `refused`: "tools" where
+    it takes none, "length" where the conversation is too long for the model.
+    """
 
 
 class AuthenticationFailed(ProviderError):
@@ -101,7 +103,7 @@ class RateLimited(ProviderError):
 
 
 class TransportError(ToolwireError):
-    """The network, not the provider: no connection, reset, TLS. Fact: url."""
+    """The network, not the provider: no connection, reset, TLS. Facts: url, lasting (it will not pass by itself)."""
 
 
 class TimedOut(TransportError):
@@ -133,7 +135,19 @@ class FileRefused(ToolwireError):
 
 
 class RunLimitReached(ToolwireError):
-    """An agent run hit one of its own bounds (turns, calls, failed tries). Facts: what, limit."""
+    """An agent run reached one of its bounds (`toolwire.Bounds`). Facts: what, limit."""
+
+
+class Vetoed(ToolwireError):
+    """A hook of the program said no, or failed. Fact: turn."""
+
+
+class SessionFailed(ToolwireError):
+    """A session cannot be opened, read or written: what it was to tell of does not happen. Facts: path, id."""
+
+
+class RecordingFailed(ToolwireError):
+    """A recording cannot be written or read. Facts: path, line."""
 
 
 class LocalModelError(ToolwireError):

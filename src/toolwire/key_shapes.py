@@ -57,7 +57,7 @@ def is_secret_variable(name: str, value: str) -> bool:
 
     The path of a file that holds one is none, and its folders are part of every other path.
     """
-    upper = name.upper()
+    upper = name.upper().replace("AUTHOR", "")
     if value.startswith(("/", "~/")) and ("SECRET" not in upper or upper.endswith(("FILE", "PATH", "DIR"))):
         return False
     return any(part in upper for part in _VARIABLES)

@@ -75,11 +75,13 @@ class Redactor:
     `environment` adds the values of variables whose names say that they are secret.
     """
 
-    __slots__ = ("_pieces", "_probes", "_short")
+    __slots__ = ("_pieces", "_probes", "_short", "_wholes")
 
     def __init__(self, secrets: Iterable[Secret | str] = (), environment: Mapping[str, str] | None = None) -> None:
         self._pieces: set[str] = set()
         self._short: dict[int, set[str]] = {}
+        self._wholes: set[str] = set()
+        """Secrets so short that a model is shown parts of them, but never all."""
         for secret in secrets:
             self._add(secret.reveal() if isinstance(secret, Secret) else secret)
         for name, value in (environment or {}).items():
@@ -93,7 +95,12 @@ class Redactor:
 
     def held(self, text: str) -> str:
         """The text without the secrets that were given, for a model, which may need to see what only looks like one."""
-        return _starred(text, [span for span in _merged([*self._spans(text)]) if span[1] - span[0] >= _HELD])
+        spans = _merged([*self._spans(text)])
+        return _starred(text, [(a, b) for a, b in spans if b - a >= _HELD or text[a:b] in self._wholes])
+
+    def spans(self, text: str) -> list[Span]:
+        """Where the secrets that were given stand; in no order, and some may overlap."""
+        return list(self._spans(text))
 
     def value(self, value: Any) -> Any:
         """The same for what JSON can hold: every text and name in it, and what stands behind a name that says so."""
@@ -121,6 +128,8 @@ class Redactor:
         if _SHORT <= len(secret) < PIECE:
             self._short.setdefault(len(secret), set()).add(secret)
         for form in _forms(secret):
+            if PIECE <= len(form) < _HELD:
+                self._wholes.add(form)
             self._pieces.update(form[i : i + PIECE] for i in range(len(form) - PIECE + 1))
 
     def _spans(self, text: str) -> Iterator[Span]:

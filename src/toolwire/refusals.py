@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -55,8 +55,61 @@ _PLAIN_HEADERS = frozenset(
 _SCHEMES = frozenset({"bearer", "basic", "token"})
 _AWS_SIGNATURE = "AWS4-HMAC-SHA256 "
 _NO_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model"})
-_NO_TOOLS = ("not support", "unsupported", "that support", "--tool-call-parser")
-"""What a service says that takes no tools: Ollama, OpenRouter, vLLM without a parser."""
+
+_TOO_LONG_CODES = frozenset(
+    {"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded", "request_too_large"}
+)
+_TOO_LONG = (
+    "maximum context length",  # OpenAI, vLLM, SGLang, DeepSeek, OpenRouter, Mistral, Fireworks
+    "context length is only",  # vLLM since 0.16
+    "exceeds the context window",  # OpenAI's Responses
+    "reduce the length of the messages",  # Groq, Cerebras
+    "prompt is too long",  # Anthropic, Fireworks
+    "exceed context limit",  # Anthropic, where the room for the answer is counted in
+    "exceeds the maximum number of tokens",  # Gemini
+    "input is too long",  # Bedrock
+    "input tokens exceeded",  # Bedrock
+    "too many tokens",  # Cohere
+    "prompt too long",  # Ollama
+    "exceeds the available context size",  # llama.cpp
+    "exceed context window",  # llama-cpp-python
+    "greater than the context length",  # LM Studio
+    "longer than the models context length",  # Together, SGLang
+    "maximum prompt length",  # xAI
+    "prompt token count",  # Copilot
+    "context window exceeds limit",  # MiniMax
+    "exceeded model token limit",  # Moonshot
+    "range of input length should be",  # Alibaba
+    "maximum allowed input length",  # Poolside
+    "tokens + max_new_tokens must be",  # Hugging Face TGI
+)
+"""What services say where a conversation is longer than the model can read. Quotation marks are left out."""
+
+_TOO_LARGE_AT_ONCE = "request too large for"
+"""OpenAI and Groq: the request alone is over what may be sent in a minute, so that no pause would help."""
+
+_TOOLS = ("tools", "tool use", "tool calling", "tool calls", "function calling", "function calls", "function call")
+_NO_TOOLS = (
+    *(f"{verb} {tools}" for tools in _TOOLS for verb in ("not support", "doesnt support", "dont support")),
+    *(f"{tools} {verb} not {word}" for tools in _TOOLS for verb in ("is", "are") for word in ("supported", "enabled")),
+    "function calling is unsupported",  # Gemini
+    "function calling not support",  # Novita
+    "that support tool use",  # OpenRouter: "No endpoints found …"
+    "unsupported param: tools",  # llama.cpp without templates
+    "tools param ",  # llama.cpp: "… requires --jinja flag", "… is not fully supported yet"
+    "--tool-call-parser",  # vLLM and SGLang that were started without one
+)
+"""What a service says that takes no tools, or not for this model."""
+
+_SOME_TOOLS = tuple(
+    f"{kind} {what}"
+    for kind in ("parallel", "strict", "custom", "built-in", "server", "server-side", "hosted")
+    for what in ("tool", "function")
+)
+"""Where these are among the words, it is not tools as such that are refused."""
+
+_QUOTES = str.maketrans("", "", "`'\"‘’“”*")
+_NEITHER = frozenset({401, 403})
 
 
 class _Said(msgspec.Struct):
@@ -75,7 +128,8 @@ def refusal(request: HttpRequest, status: int, headers: Mapping[str, str], body:
     words = mask(said.words, request)[:_WORDS]
     code = mask(clean(said.code), request)[:100]
     delay = _retry_after(headers, said.delay)
-    kind, sentence, hint = _verdict(request, status, headers, said, delay)
+    refused = what_is_refused(said.words, status=status, codes=(said.code, said.type))
+    kind, sentence, hint = _verdict(request, status, headers, said, delay, refused)
     return kind(
         f"{sentence} ({status})" + (f": {words}" if words else ""),
         hint=hint,
@@ -83,8 +137,30 @@ def refusal(request: HttpRequest, status: int, headers: Mapping[str, str], body:
         status=status,
         code=code or None,
         retry_after=delay,
+        refused=refused,
         model=(request.model or None) if kind is ModelNotFound else None,
     )
+
+
+def what_is_refused(words: str, *, status: int | None = None, codes: Iterable[str] = ()) -> str | None:
+    """What of a request a provider does not take, where something else can be sent instead: `tools`, where the service
+    or this model has none, or `length`, where the conversation is longer than the model can read.
+
+    By code where there is one; most have words alone. What passes with time (`RateLimited`) is neither, nor is a fault
+    in one tool, one call or the choice between tools.
+    """
+    if status in _NEITHER:
+        return None
+    words = clean(words).lower().translate(_QUOTES)
+    if _TOO_LARGE_AT_ONCE in words:
+        return "length"
+    if status == 429:
+        return None
+    if status == 413 or not _TOO_LONG_CODES.isdisjoint(codes) or any(sign in words for sign in _TOO_LONG):
+        return "length"
+    if any(sign in words for sign in _NO_TOOLS) and not any(sign in words for sign in _SOME_TOOLS):
+        return "tools"
+    return None
 
 
 def clean(text: str) -> str:
@@ -101,7 +177,7 @@ def shown_url(url: str) -> str:
 
 def mask(text: str, request: HttpRequest) -> str:
     """The first 2,000 characters, with stars where they repeat a secret of the request, part of one, or another key."""
-    secrets = _secrets(request)
+    secrets = secrets_of(request)
     text = Redactor(secrets).text(text[: 2 * _WORDS])
     return " ".join(STARS if _is_starred(word, secrets) else word for word in text.split(" "))
 
@@ -129,7 +205,8 @@ def _is_starred(word: str, secrets: set[str]) -> bool:
     return "**" in bare and shown != [] and any(all(part in secret for part in shown) for secret in secrets)
 
 
-def _secrets(request: HttpRequest) -> set[str]:
+def secrets_of(request: HttpRequest) -> set[str]:
+    """Everything in the headers and the URL of a request that may be a secret, as it is sent and as it is meant."""
     found: set[str] = set()
     for name, value in request.headers.items():
         if name.lower() not in _PLAIN_HEADERS:
@@ -172,12 +249,17 @@ def _may_hold_secret(name: str) -> bool:
 
 
 def _verdict(
-    request: HttpRequest, status: int, headers: Mapping[str, str], said: _Said, delay: float | None
+    request: HttpRequest,
+    status: int,
+    headers: Mapping[str, str],
+    said: _Said,
+    delay: float | None,
+    refused: str | None,
 ) -> tuple[type[ProviderError], str, str]:
     """Which error it is, its sentence, and what to do."""
     who = request.provider or shown_url(urljoin(request.url, "/")).rstrip("/")
     lower, model = said.words.lower(), request.model
-    about_model = "model" in lower or (model != "" and model.lower() in lower)
+    about_model = refused is None and ("model" in lower or (model != "" and model.lower() in lower))
     if {said.code, said.type} & _NO_MODEL_CODES or (status == 404 and about_model):
         named = f' "{model}"' if model else ""
         hint = "Check the model's name, and that the key may use it."
@@ -198,22 +280,19 @@ def _verdict(
         target = _redirect_target(request, headers)
         hint = "It was not followed, since the key would go along: set the base URL to the right address."
         return ProviderError, f"{who} redirects" + (f" to {target}" if target else ""), hint
-    if 400 <= status < 500 and _is_about_tools(lower):
+    if refused == "tools":
         hint = 'If it has no tool calls, let the model call in text: stream_parser="xml" (--stream-parser xml).'
         return ProviderError, f"{who} refused the request", hint
+    if refused == "length":
+        return ProviderError, f"{who} refused the request", "Shorten the conversation, or take a model that reads more."
     if status == 404:
         return ProviderError, f"{who} knows no such address", f"Check the base URL: {shown_url(request.url)}"
     if status == 407:
         return ProviderError, "the proxy refused", "Check the user and the password in the proxy's URL."
     if status >= 500:
-        return ProviderError, f"{who} failed", "Try again later."
+        return ProviderError, f"{who} failed", "Try again later." if delay is None else f"Try again in {delay:g} s."
     hint = "Change the request: the same one would be refused again."
     return ProviderError, f"{who} refused the request", hint
-
-
-def _is_about_tools(words: str) -> bool:
-    """Whether a service says that it, or this model on it, takes no tools."""
-    return "tool" in words and any(sign in words for sign in _NO_TOOLS)
 
 
 def _redirect_target(request: HttpRequest, headers: Mapping[str, str]) -> str:
@@ -223,13 +302,21 @@ def _redirect_target(request: HttpRequest, headers: Mapping[str, str]) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], delay: str) -> float | None:
-    """Seconds to wait: a number, an HTTP date, or Gemini's `retryDelay` ("34s")."""
+    """Seconds to wait: a number, an HTTP date, OpenAI's `retry-after-ms`, or Gemini's `retryDelay` ("34s")."""
+    if (exact := _seconds(headers.get("retry-after-ms", ""))) is not None:
+        return exact / 1000
     value = headers.get("retry-after") or delay.removesuffix("s")
-    with suppress(ValueError):
-        seconds = float(value)
-        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    if (seconds := _seconds(value)) is not None:
+        return seconds
     with suppress(ValueError, TypeError, OverflowError):
         return max(0.0, round(parsedate_to_datetime(value).timestamp() - time.time(), 3))
+    return None
+
+
+def _seconds(number: str) -> float | None:
+    with suppress(ValueError):
+        seconds = float(number)
+        return seconds if math.isfinite(seconds) and seconds >= 0 else None
     return None
 
 
@@ -264,7 +351,10 @@ def _find(value: Any, depth: int) -> _Said:
     names = [name for key in ("code", "status", "type") if isinstance(name := value.get(key), str)]
     said.code = said.code or next(filter(None, names), "") or str(value.get("code") or "")
     said.type = said.type or str(value.get("type") or "")
-    if isinstance(details := value.get("details"), list):
+    details = value.get("details")
+    if isinstance(details, dict) and isinstance(name := details.get("error_code"), str):
+        said.code = name
+    if isinstance(details, list):
         delays = (str(item.get("retryDelay") or "") for item in details if isinstance(item, dict))
         said.delay = said.delay or next(filter(None, delays), "")
     return said

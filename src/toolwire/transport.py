@@ -266,22 +266,28 @@ class _Exchange:
         import aiohttp
 
         origin, reason = self.origin, mask(_reason(error), self.request)
+        lasting = True
         if isinstance(error, aiohttp.ClientHttpProxyError):
+            lasting = error.status < 500
             message = f"the proxy refused a connection to {origin} ({error.status})"
             hint = "Check the proxy's URL, its user and its password."
         elif isinstance(error, aiohttp.ClientProxyConnectionError):
+            lasting = False
             message = f"cannot reach the proxy: {reason}"
             hint = "Check the proxy's URL (HTTP_PROXY and HTTPS_PROXY in the environment)."
         elif isinstance(error, ssl.CertificateError):
             message = f"cannot trust {origin}: {reason}"
             hint = "If this server has a certificate of its own, pass verify=<path of its CA file>."
         elif isinstance(error, ssl.SSLError):
+            lasting = not isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError))
             message = f"no secure connection to {origin}: {reason}"
             hint = "Check the base URL (a server without TLS is reached by http://) and verify, the CA file."
         elif isinstance(error, aiohttp.ClientConnectorError):
+            lasting = False
             message = f"cannot reach {origin}: {reason}"
             hint = "Is the server running? Check the base URL and the network."
         elif isinstance(error, aiohttp.ServerDisconnectedError):
+            lasting = False
             message = f"{origin} closed the connection without an answer"
             hint = "Try again; the server's log may say why."
         elif isinstance(error, aiohttp.ClientResponseError):
@@ -293,8 +299,9 @@ class _Exchange:
             message, hint = f"this request cannot be sent: {reason}", "Check its URL and its headers."
             return ConfigError(message, hint=hint, **self._facts())
         else:
+            lasting = False
             message, hint = f"the answer of {self.who} broke off: {reason}", "Try again."
-        return TransportError(message, hint=hint, received=0, **self._facts())
+        return TransportError(message, hint=hint, received=0, lasting=lasting or None, **self._facts())
 
     def _facts(self) -> dict[str, Any]:
         return {"url": shown_url(self.request.url), "provider": self.request.provider or None}

@@ -283,7 +283,9 @@ class Gate:
             None, context.run, tool.preview, deepcopy(invocation.arguments)
         )
         try:
-            preview = await asyncio.wait_for(looking, PREVIEW_SECONDS)
+            # Not `wait_for`: in Python 3.11 that swallows a cancellation which comes as the preview does.
+            async with asyncio.timeout(PREVIEW_SECONDS):
+                preview = await looking
         except ToolwireError as error:
             return Preview(f"It would fail: {error}")
         except Exception as error:

@@ -74,6 +74,8 @@ class LocalModel:
             try:
                 self.base_url = await self._first_answer(self._process, seconds, log, path)
             except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()  # it has nothing to put in order yet, and hears nothing while it loads
                 await self.stop()
                 raise
         return self

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from ..errors import AuthenticationFailed, ConfigError
-from ..messages import Message
+from ..messages import MediaPart, Message
 from ..redaction import NO_SECRET, Secret
 from ..tools.function import as_definition
 from .catalog import split_model
+from .media import STRICTER
 from .moving import move_history
 from .openai_chat_request import WIRE as CHAT
 from .provider import Auth, Blank, Provider
@@ -124,10 +125,29 @@ def encode_for(
     moved = move_history(messages, wire=provider.asks_in, provider=provider.name, dialect=dialect)
     if notes is not None:
         notes += moved.notes
+    _check_media(provider, moved.messages)
     body = wire_format(provider.asks_in).encode(
         model=model, messages=moved.messages, tools=offered, tool_choice=tool_choice, **options
     )
     return body if provider.shape is None else provider.shape(body)
+
+
+def _check_media(provider: Provider, messages: Iterable[Message]) -> None:
+    """Raises a `ConfigError` for media in the last question that the service refuses though its wire could carry them.
+
+    Those before it have become mentions.
+    """
+    rule = STRICTER.get(provider.name)
+    if rule is None:
+        return
+    for message in messages:
+        for part in message.parts if message.role == "user" else ():
+            if isinstance(part, MediaPart) and not rule.takes(part, "user"):
+                raise ConfigError(
+                    f"{provider.title} takes no {part.media_type or 'media'} in this way",
+                    hint="Give its words as text, or ask a provider that takes it.",
+                    provider=provider.name,
+                )
 
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

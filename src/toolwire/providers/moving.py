@@ -10,8 +10,8 @@ the same in every request, as the providers' caches want it.
   put in the order of the calls.
 - What only another provider can read stays behind: signatures, encrypted reasoning, ids of items, what its own tools
   did. Reasoning never becomes text, which the next model would imitate.
-- Media that the target does not take become a mention. What the user has just sent is left as it is: the encoder says
-  what is wrong with it.
+- Media that the target does not take become a mention. The message that the user has just sent is left as it is: the
+  encoder says what is wrong with it. One that was refused so does not stand in the way of the next.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def move_history(
     if dialect is not None:
         ids, in_words = dialect.ids, dialect.reads_foreign_reasoning
     carried = _Carrier(wire, provider, losses, in_words=in_words).carry(list(messages))
-    paired = _Pairing(CallIds(ids), losses, wire).pair(carried)
+    paired = _Pairing(CallIds(ids), losses, wire, provider).pair(carried)
     if wire in _USER_FIRST:
         _open(paired, losses)
     return Moved(paired, losses.notes())
@@ -130,8 +130,8 @@ class _Carrier:
         self._losses = losses
 
     def carry(self, messages: list[Message]) -> list[Message]:
-        answers = [number for number, message in enumerate(messages) if message.role == "assistant"]
-        last_answer = answers[-1] if answers else -1
+        said = [number for number, message in enumerate(messages) if message.role in ("assistant", "user")]
+        last = said[-1] if said else -1
         carried = []
         for number, message in enumerate(messages):
             if message.role == "assistant":
@@ -141,7 +141,7 @@ class _Carrier:
                 message = left
             elif message.role == "tool":
                 message = _with_parts(message, [self._result(part) for part in message.parts])
-            elif message.role == "user" and number < last_answer:
+            elif message.role == "user" and number < last:
                 message = _with_parts(message, [self._shown(part, "user") for part in message.parts])
             carried.append(message)
         return carried
@@ -263,11 +263,12 @@ class _Pairing:
     by itself, they are joined.
     """
 
-    def __init__(self, ids: CallIds, losses: _Losses, wire: str) -> None:
+    def __init__(self, ids: CallIds, losses: _Losses, wire: str, provider: str) -> None:
         self._ids = ids
         self._losses = losses
         self._by_place = wire in _PAIRED_BY_PLACE
         self._joining = wire in _ONE_BY_ONE
+        self._provider = provider
         self._placed: list[Message | _Turn] = []
         self._waiting: dict[tuple[str, str], list[tuple[_Turn, deque[int]]]] = {}
 
@@ -313,6 +314,8 @@ class _Pairing:
             self._placed[-1] = turn.joined
         turn.joined.parts.extend(message.parts)
         turn.joined.provider_data.extend(message.provider_data)
+        if message.origin != turn.joined.origin:
+            turn.joined.origin = self._provider  # no part of it is more than the target can read
 
     def _with_calls(self, message: Message, calls: list[ToolCallPart], turn: _Turn) -> Message:
         named = [self._named(call) for call in calls]

@@ -34,11 +34,14 @@ def encode_ollama_request(
     max_tokens: int | None = None,
     temperature: float | None = None,
     think: bool | str | None = None,
+    num_ctx: int | None = None,
     stream: bool = True,
 ) -> dict[str, Any]:
     """The request body. `tool_choice` is `auto` or `none`; anything else is a `ConfigError` (see above).
 
     `think` turns reasoning on or off, or says how much (`low`, `medium`, `high`) where the model has levels.
+    `num_ctx` is how many tokens the model is to read: without it Ollama gives some thousands, and drops the beginning
+    of a longer conversation without a word.
     """
     tools = list(tools)
     check_tool_choice(tool_choice, tools)
@@ -53,9 +56,8 @@ def encode_ollama_request(
             ollama_tool(name, tool.description, tool.parameters)
             for name, tool in zip(offered_names(tools, COMMON_RULE), tools, strict=True)
         ]
-    options = {
-        name: value for name, value in (("num_predict", max_tokens), ("temperature", temperature)) if value is not None
-    }
+    given = {"num_predict": max_tokens, "temperature": temperature, "num_ctx": num_ctx}
+    options = {name: value for name, value in given.items() if value is not None}
     if options:
         body["options"] = options
     if think is not None:
