@@ -120,7 +120,7 @@ async def test_no_canary_is_left_anywhere(
     failed = events[-1]
     assert isinstance(failed, RunFailed)
     assert "the end" in failed.error.message or end is refused
-    error = agent._failure
+    error = agent.failure
     assert error is not None
     shown = [
         repr(failed),
@@ -128,7 +128,7 @@ async def test_no_canary_is_left_anywhere(
         repr(error),
         repr(vars(error)),
         "".join(traceback.format_exception(error)),
-        *(repr(vars(part)) for part in (agent._connection, agent._gate, agent._executor, agent._transport)),
+        *(repr(vars(part)) for part in (agent._connection, agent._bench.gate, agent._bench.executor, agent._transport)),
         *(record.getMessage() for record in caplog.records if record.name != "aiohttp.access"),
         *(str(record.exc_text) for record in caplog.records),
         *capfd.readouterr(),

@@ -9,7 +9,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agent.asking import Retries as Retries
+    from .agent.bounds import Bounds as Bounds
+    from .agent.delegating import agent_tool as agent_tool
+    from .agent.hooks import Hooks as Hooks
+    from .agent.hooks import RunFacts as RunFacts
     from .agent.loop import Agent as Agent
+    from .agent.recordings.recording import Recorder as Recorder
+    from .agent.recordings.replaying import load_recording as load_recording
+    from .agent.recordings.replaying import replay as replay
+    from .agent.recordings.replaying import replay_agent as replay_agent
+    from .agent.sessions.store import Session as Session
+    from .agent.sessions.store import SessionInfo as SessionInfo
+    from .agent.sessions.store import SessionRecord as SessionRecord
+    from .agent.sessions.store import SessionStore as SessionStore
+    from .agent.sessions.store import sessions_path as sessions_path
     from .approval.desk import Approvals as Approvals
     from .approval.files import load_policy as load_policy
     from .approval.policy import Mode as Mode
@@ -20,6 +34,7 @@ if TYPE_CHECKING:
     from .approval.request import deny as deny
     from .approval.rules import Decision as Decision
     from .approval.rules import Rule as Rule
+    from .attachments import attachment as attachment
     from .builtin.tools import builtin_tools as builtin_tools
     from .chunks import ChunkResponse as ChunkResponse
     from .chunks import StopReason as StopReason
@@ -30,7 +45,9 @@ if TYPE_CHECKING:
     from .embedded.chat import render_prompt as render_prompt
     from .errors import ToolwireError as ToolwireError
     from .limits import Limits as Limits
+    from .messages import MediaPart as MediaPart
     from .messages import Message as Message
+    from .messages import TextPart as TextPart
     from .providers.converters import SdkDecoder as SdkDecoder
     from .providers.request import encode_request as encode_request
     from .stream.invocation import ToolInvocation as ToolInvocation
@@ -53,36 +70,53 @@ _HOMES = {
     "Answer": "approval.request",
     "ApprovalRequest": "approval.request",
     "Approvals": "approval.desk",
+    "Bounds": "agent.bounds",
     "ChunkResponse": "chunks",
     "Decision": "approval.rules",
     "EventType": "stream.segments",
+    "Hooks": "agent.hooks",
     "Limits": "limits",
+    "MediaPart": "messages",
     "Message": "messages",
     "Mode": "approval.policy",
     "Policy": "approval.policy",
     "Prompt": "embedded.chat",
+    "Recorder": "agent.recordings.recording",
+    "Retries": "agent.asking",
     "Risk": "tools.definition",
     "Rule": "approval.rules",
+    "RunFacts": "agent.hooks",
     "Scope": "approval.request",
     "SdkDecoder": "providers.converters",
     "SdkStream": "stream.sdk",
     "SegmentEvent": "stream.segments",
     "SegmentType": "stream.segments",
+    "Session": "agent.sessions.store",
+    "SessionInfo": "agent.sessions.store",
+    "SessionRecord": "agent.sessions.store",
+    "SessionStore": "agent.sessions.store",
     "StopReason": "chunks",
     "Stream": "stream.pipeline",
+    "TextPart": "messages",
     "TextStream": "stream.text",
     "TokenUsage": "chunks",
     "ToolCallDelta": "chunks",
     "ToolDefinition": "tools.definition",
     "ToolInvocation": "stream.invocation",
     "ToolwireError": "errors",
+    "agent_tool": "agent.delegating",
+    "attachment": "attachments",
     "builtin_tools": "builtin.tools",
     "deny": "approval.request",
     "encode_request": "providers.request",
     "load_policy": "approval.files",
+    "load_recording": "agent.recordings.replaying",
     "opens_reasoning": "embedded.chat",
     "progress": "tools.running",
     "render_prompt": "embedded.chat",
+    "replay": "agent.recordings.replaying",
+    "replay_agent": "agent.recordings.replaying",
+    "sessions_path": "agent.sessions.store",
     "this_call": "tools.running",
     "tool": "tools.function",
 }
@@ -92,36 +126,53 @@ __all__ = [
     "Answer",
     "ApprovalRequest",
     "Approvals",
+    "Bounds",
     "ChunkResponse",
     "Decision",
     "EventType",
+    "Hooks",
     "Limits",
+    "MediaPart",
     "Message",
     "Mode",
     "Policy",
     "Prompt",
+    "Recorder",
+    "Retries",
     "Risk",
     "Rule",
+    "RunFacts",
     "Scope",
     "SdkDecoder",
     "SdkStream",
     "SegmentEvent",
     "SegmentType",
+    "Session",
+    "SessionInfo",
+    "SessionRecord",
+    "SessionStore",
     "StopReason",
     "Stream",
+    "TextPart",
     "TextStream",
     "TokenUsage",
     "ToolCallDelta",
     "ToolDefinition",
     "ToolInvocation",
     "ToolwireError",
+    "agent_tool",
+    "attachment",
     "builtin_tools",
     "deny",
     "encode_request",
     "load_policy",
+    "load_recording",
     "opens_reasoning",
     "progress",
     "render_prompt",
+    "replay",
+    "replay_agent",
+    "sessions_path",
     "this_call",
     "tool",
 ]

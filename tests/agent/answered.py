@@ -8,7 +8,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from toolwire.agent.calls import Calls
+from toolwire.agent.calls import Calls, Workbench
 from toolwire.agent.events import CallEvent, ToolFinished
 from toolwire.approval.gate import Gate
 from toolwire.approval.places import Workspace
@@ -44,14 +44,12 @@ def the_calls(
     """These calls, with the ids c0, c1, …"""
     workspace = None if root is None else Workspace(root)
     gate = Gate(ask, policy=policy, workspace=workspace, **gate_options)
+    tools = ToolRegistry(dict.fromkeys(tool for tool, _ in made))
     return Calls(
+        Workbench(tools, gate, executor(gate), parallel),
         [ToolCallPart(f"c{place}", tool.name, arguments) for place, (tool, arguments) in enumerate(made)],
         [ToolInvocation(f"c{place}", tool.name, arguments, 1) for place, (tool, arguments) in enumerate(made)],
         {},
-        tools=ToolRegistry(dict.fromkeys(tool for tool, _ in made)),
-        gate=gate,
-        executor=executor(gate),
-        parallel=parallel,
         turn=1,
     )
 

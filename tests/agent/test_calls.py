@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from agent.answered import SECONDS, a_tool, events_of, results_of, the_calls, told
-from toolwire.agent.calls import PROGRESS_WAITING, Calls
+from toolwire.agent.calls import PROGRESS_WAITING, Calls, Workbench
 from toolwire.agent.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -255,16 +255,8 @@ async def test_the_model_is_told_of_changed_arguments() -> None:
 async def test_a_call_that_may_not_run_has_its_result_at_once() -> None:
     gate = Gate()
     parts = [ToolCallPart("c0", "gone"), ToolCallPart("c1", "cut")]
-    calls = Calls(
-        parts,
-        [],
-        {"c0": "there is no tool 'gone'"},
-        tools=ToolRegistry(),
-        gate=gate,
-        executor=Executor(gate),
-        parallel=1,
-        turn=1,
-    )
+    bench = Workbench(ToolRegistry(), gate, Executor(gate))
+    calls = Calls(bench, parts, [], {"c0": "there is no tool 'gone'"}, turn=1)
     assert await results_of(calls) == [
         "Error: not run: there is no tool 'gone'",
         "Error: not run: the call was not finished",

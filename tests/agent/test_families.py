@@ -93,9 +93,10 @@ async def test_a_broken_call_without_a_name_beside_others() -> None:
     assert last(await collect(it)).text == "It is 5."
     assert ran == [(2, 3)]
     assert [message.role for message in it.messages] == ["user", "assistant", "tool", "user", "assistant"]
-    first, second = it.messages[3].text.split("\n")
+    first, second, *form = it.messages[3].text.split("\n")
     assert "names no tool" in first
     assert second == "Error: not run: there is no tool 'sub'. The tools are: add."
+    assert form[:2] == ["A call is written so:", "<tool_call>"]
 
 
 async def test_a_broken_call_in_a_cut_answer_is_not_told() -> None:

@@ -87,7 +87,7 @@ async def shown_by_agent(row: Provider, answer: Callable[[web.Request], Any], lo
         await agent.close()
     assert isinstance(events[-1], RunFailed), events
     assert arrived
-    error = agent._failure
+    error = agent.failure
     assert isinstance(error, ToolwireError)
     asked = agent._connection.request(messages=agent.messages)
     parts = [

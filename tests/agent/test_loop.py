@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -11,76 +10,14 @@ import msgspec
 import pytest
 
 import toolwire
+from agent.scripted import ADD, FIVE, SAVE, Script, agent, collect, last, ran
 from feeding import call, delta, sse
 from toolwire import Agent
-from toolwire.agent.events import AgentEvent, ApprovalAsked, RunFailed, RunFinished, ToolFinished, ToolStarted
+from toolwire.agent.asking import Retries
+from toolwire.agent.bounds import Bounds
+from toolwire.agent.events import ApprovalAsked, RunFailed, ToolFinished, ToolStarted
 from toolwire.approval.request import Answer, ApprovalRequest, deny
 from toolwire.errors import ConfigError, ToolwireError, TransportError
-from toolwire.transport import HttpRequest
-
-ran: list[tuple[str, Any]] = []
-
-
-@toolwire.tool(risk="read")
-def add(a: int, b: int) -> int:
-    """Adds two numbers."""
-    ran.append(("add", (a, b)))
-    return a + b
-
-
-@toolwire.tool(risk="write")
-def save(text: str) -> str:
-    """Saves a text."""
-    ran.append(("save", text))
-    return "saved"
-
-
-class Script:
-    """A transport that answers each request with the next body and remembers what it was asked."""
-
-    def __init__(self, *answers: bytes | ToolwireError) -> None:
-        self.answers = list(answers)
-        self.requests: list[dict[str, Any]] = []
-        self.closed = 0
-
-    async def stream(self, request: HttpRequest) -> AsyncGenerator[bytes, None]:
-        self.requests.append(msgspec.json.decode(request.body))
-        answer = self.answers.pop(0)
-        if isinstance(answer, ToolwireError):
-            raise answer
-        try:
-            for at in range(0, len(answer), 50):
-                await asyncio.sleep(0)
-                yield answer[at : at + 50]
-        finally:
-            self.closed += 1
-
-    async def aclose(self) -> None:
-        pass
-
-
-def agent(script: Script, **options: Any) -> Agent:
-    ran.clear()
-    return Agent("openai-compatible:m", [add, save], base_url="http://127.0.0.1:1/v1", transport=script, **options)
-
-
-async def collect(agent: Agent, prompt: str = "2 + 3?") -> list[AgentEvent]:
-    return [event async for event in agent.run(prompt)]
-
-
-ADD = sse(delta(tool_calls=[call('{"a":2,"b":3}', id="c1", name="add")]), delta(finish="tool_calls"))
-SAVE = sse(delta(tool_calls=[call('{"text":"x"}', id="c1", name="save")]), delta(finish="tool_calls"))
-FIVE = sse(
-    delta(content="It is "),
-    delta(content="5."),
-    delta(finish="stop"),
-    {"usage": {"prompt_tokens": 4, "completion_tokens": 2}},
-)
-
-
-def last(events: list[AgentEvent]) -> RunFinished:
-    assert isinstance(events[-1], RunFinished), events[-1]
-    return events[-1]
 
 
 async def test_a_call_is_run_and_answered() -> None:
@@ -278,22 +215,29 @@ async def test_a_model_that_never_makes_a_good_call_is_stopped() -> None:
 
 async def test_a_model_that_never_stops_calling_is_stopped() -> None:
     script = Script(*[ADD] * 10)
-    events = await collect(agent(script, max_turns=4))
+    events = await collect(agent(script, bounds=Bounds(turns=4)))
     assert isinstance(events[-1], RunFailed)
     assert events[-1].error.facts == {"what": "turns", "limit": 4}
     assert len(script.requests) == 4
 
 
 @pytest.mark.parametrize(
-    "answer", [TransportError("connection reset"), sse(delta(content="Hal"), done=False), sse({"error": "overloaded"})]
+    ("answer", "roles"),
+    [
+        (TransportError("connection reset"), ["user", "user"]),
+        (sse(delta(content="Hal"), done=False), ["user", "assistant", "user"]),
+        (sse({"error": "overloaded"}), ["user", "user"]),
+    ],
 )
-async def test_a_broken_answer_fails_the_run_and_the_conversation_can_go_on(answer: bytes | ToolwireError) -> None:
+async def test_a_broken_answer_fails_the_run_and_the_conversation_can_go_on(
+    answer: bytes | ToolwireError, roles: list[str]
+) -> None:
     script = Script(answer, FIVE)
-    it = agent(script)
+    it = agent(script, retries=Retries(attempts=1))
     events = await collect(it)
     assert isinstance(events[-1], RunFailed)
     assert last(await collect(it, "again?"))
-    assert [message["role"] for message in script.requests[1]["messages"]] == ["user", "user"]
+    assert [message["role"] for message in script.requests[1]["messages"]] == roles
 
 
 async def test_tool_calls_without_calls_end_the_turn() -> None:
@@ -328,7 +272,7 @@ async def test_the_conversation_goes_on_over_runs() -> None:
 def test_run_sync() -> None:
     assert str(agent(Script(ADD, FIVE)).run_sync("2 + 3?")) == "It is 5."
     with pytest.raises(TransportError, match="connection reset") as caught:
-        agent(Script(TransportError("connection reset"))).run_sync("2 + 3?")
+        agent(Script(TransportError("connection reset")), retries=Retries(attempts=1)).run_sync("2 + 3?")
     assert caught.value.__context__ is None, "it says nothing of loops"
 
 

@@ -15,9 +15,9 @@ import toolwire
 from feeding import call, delta, sse
 from model_host import serving_app
 from toolwire import Agent, EventType, SegmentEvent
+from toolwire.agent.bounds import Bounds
 from toolwire.agent.endpoint import PARSER_VARIABLES
 from toolwire.agent.events import AgentEvent, HistoryMoved, RunFailed, RunFinished, ToolFinished, ToolStarted
-from toolwire.agent.loop import MAX_FAILED_TURNS
 from toolwire.embedded.choosing import StreamParser
 from toolwire.embedded.manifest import manifest
 from toolwire.embedded.registry import text_format
@@ -138,7 +138,8 @@ async def refusing_tools(*answers: bytes) -> AsyncIterator[tuple[str, list[dict[
 async def test_a_service_that_refuses_tools(parser: str) -> None:
     text = written(parser)
     async with refusing_tools(say(f"Let me see.\n{text}\n"), FIVE) as (url, asked):
-        async with Agent("openai-compatible:m", [add, fetch], base_url=url, system_prompt="Be brief.") as native:
+        options: dict[str, Any] = {"base_url": url, "system_prompt": "Be brief.", "stream_parser": "api_tool_call"}
+        async with Agent("openai-compatible:m", [add, fetch], **options) as native:
             refused = (await collect(native))[-1]
         assert isinstance(refused, RunFailed)
         assert asked.pop()["tools"]
@@ -284,17 +285,18 @@ async def test_a_tool_that_there_is_not_beside_one_that_there_is(parser: str) ->
     assert ran == [("add", (2, 3))]
     *_, answer, said = script.requests[1]["messages"]
     assert (answer["role"], said["role"]) == ("assistant", "user")
-    assert said["content"].endswith("there is no tool 'subtract'. The tools are: add, fetch.")
+    assert "there is no tool 'subtract'. The tools are: add, fetch.\nA call is written so:" in said["content"]
+    assert said["content"].endswith(written(parser, a=123, b=123).strip()), "the form that is expected"
     assert "5" in said["content"].split("Error")[0]
 
 
 async def test_a_model_that_never_finds_a_tool_is_stopped() -> None:
     text = say(written("xml").replace("add", "subtract"))
-    script = Script(*[text] * (MAX_FAILED_TURNS + 1))
+    script = Script(*[text] * (Bounds().failed_turns + 1))
     (*_, end) = await collect(agent(script))
     assert isinstance(end, RunFailed)
     assert end.error.type == "RunLimitReached"
-    assert len(script.requests) == MAX_FAILED_TURNS
+    assert len(script.requests) == Bounds().failed_turns
 
 
 async def test_an_answer_in_a_natively_called_model_that_shows_a_call_is_an_answer() -> None:

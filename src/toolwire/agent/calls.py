@@ -9,38 +9,62 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from ..approval.gate import Denial, Gate, Ticket
 from ..approval.places import Workspace
 from ..approval.request import Answer, ApprovalRequest
-from ..errors import ToolwireError
+from ..errors import SessionFailed, ToolwireError
 from ..execution.executor import Executor, ToolResult
-from ..execution.results import bounded
+from ..execution.results import bounded, expected_arguments
 from ..messages import Message, ToolCallPart, tool_results
 from ..stream.invocation import ToolInvocation
 from ..tools.definition import Risk, ToolDefinition
 from ..tools.registry import ToolRegistry
-from .events import ApprovalAnswered, ApprovalAsked, CallEvent, ToolFinished, ToolProgress, ToolStarted
+from ..tools.running import CURRENT
+from .delegating import NESTING, Nesting
+from .events import ApprovalAnswered, ApprovalAsked, CallEvent, NestedEvent, ToolFinished, ToolProgress, ToolStarted
+from .hooks import RunHooks, as_copy
 
-STOP_SECONDS = 5.0
-"""How long calls that were cancelled are waited for: an executor gives a tool up long before."""
+if TYPE_CHECKING:
+    from .bounds import Spent
+    from .sessions.store import Session
+
+STOP_SECONDS = 0.8
+"""How long calls that were cancelled are waited for. What takes longer to die goes on dying unwatched (`leaving`)."""
 PROGRESS_WAITING = 32
 """What a tool has told and nobody has taken yet: of more, the newest are kept."""
 CHANGED_CHARACTERS = 10_000
 """How much of changed arguments the model is told."""
 
 
+class Workbench(NamedTuple):
+    """What the calls of every answer of an agent have in common."""
+
+    tools: ToolRegistry
+    gate: Gate
+    executor: Executor
+    parallel: int = 8
+    """Calls that run at a time."""
+    limit: int = 32
+    """Calls of one answer that are looked at."""
+    hooks: RunHooks = RunHooks()
+    session: Session | None = None
+    """What starts is written there before it does, what ended before anyone is told."""
+
+
 class _Call:
     """One call on its way to its result."""
 
-    __slots__ = ("done", "invocation", "missed", "paths", "progress", "started", "tool")
+    __slots__ = ("done", "invocation", "missed", "nesting", "paths", "progress", "started", "tool")
 
-    def __init__(self, invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace) -> None:
+    def __init__(
+        self, invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, nesting: Nesting
+    ) -> None:
         self.invocation = invocation
         self.tool = tool
         self.paths = touched_paths(tool, invocation.arguments, workspace)
@@ -48,6 +72,7 @@ class _Call:
         self.done = asyncio.Event()
         self.progress: deque[str] = deque(maxlen=PROGRESS_WAITING)
         self.missed = 0
+        self.nesting = nesting
 
     def follows(self, earlier: _Call) -> bool:
         """Whether it may not run before the earlier one is done."""
@@ -66,38 +91,52 @@ class Calls:
 
     def __init__(
         self,
+        bench: Workbench,
         calls: Sequence[ToolCallPart],
-        invocations: Iterable[ToolInvocation],
+        invocations: Sequence[ToolInvocation],
         problems: Mapping[str, str],
         *,
-        tools: ToolRegistry,
-        gate: Gate,
-        executor: Executor,
-        parallel: int,
         turn: int,
     ) -> None:
+        self._bench = bench
         self._parts = calls
-        self._gate = gate
-        self._executor = executor
         self._turn = turn
-        self._slots = asyncio.Semaphore(parallel)
-        self._stopped = False
-        # Bounded by itself: a few events for each call, and one mark for all the progress of a call that waits.
+        self._slots = asyncio.Semaphore(bench.parallel)
+        self._stopped = self._left = False
+        # Bounded by itself: a few events for each call and for each agent that runs in one (`EVENTS_WAITING`), and one
+        # mark for all the progress of a call that waits.
         self._events: asyncio.Queue[CallEvent | _Call | None] = asyncio.Queue()
-        self._calls = {each.id: _Call(each, tools[each.tool_name], gate.workspace) for each in invocations}
-        self._results = {
-            part.id: _error(part.id, part.name, f"not run: {problems.get(part.id, 'the call was not finished')}")
-            for part in calls
-            if part.id not in self._calls
+        self.nested: list[Spent] = []
+        """What agents that ran as tools have used up."""
+        self._calls = {
+            each.id: _Call(
+                each,
+                bench.tools[each.tool_name],
+                bench.gate.workspace,
+                Nesting(turn, each.id, self._events.put_nowait, self.nested),
+            )
+            for each in invocations[: bench.limit]
         }
+        surplus = f"only {bench.limit} calls of one answer run; make it again in your next"
+        wrong = {**problems, **{each.id: surplus for each in invocations[bench.limit :]}}
+        self._results = {part.id: self._refused(part, wrong) for part in calls if part.id not in self._calls}
+        self.leaving: list[asyncio.Task[None]] = []
+        """Calls that were cancelled and had not ended when `run` was left."""
+
+    def _refused(self, part: ToolCallPart, wrong: Mapping[str, str]) -> ToolResult:
+        """The result of a call that may not run: what was wrong with it, and the form that was expected."""
+        tool = self._bench.tools.get(part.name)
+        expected = "" if tool is None else f". {expected_arguments(tool.parameters)}"
+        return _error(part.id, part.name, f"not run: {wrong.get(part.id, 'the call was not finished')}{expected}")
 
     async def run(self) -> AsyncGenerator[CallEvent, None]:
         """Everything that happens to the calls, until each has its result.
 
         Whoever closes it early, or is cancelled in it, has every tool cancelled and waited for.
         """
-        for id, result in list(self._results.items()):
-            yield ToolFinished(self._turn, id, result)
+        for result in list(self._results.values()):
+            self._ended(result)
+            yield ToolFinished(self._turn, result.id, result)
         tasks = [asyncio.create_task(self._settle(call)) for call in self._calls.values()]
         try:
             left = len(tasks)
@@ -114,15 +153,25 @@ class Calls:
                         yield ToolProgress(self._turn, event.invocation.id, text, missed)
                         missed = 0
                 else:
+                    if isinstance(event, NestedEvent):
+                        self._calls[event.id].nesting.taken()
                     yield event
         finally:
             self._stopped = True
-            await _stop(tasks)
+            try:
+                await _stop(tasks)
+            finally:
+                self._left = True
+                self.leaving = [task for task in tasks if not task.done()]
 
     def results(self) -> Message:
         """One result for each call, in the order of the calls; what has none was cancelled."""
         results = (self._results.get(part.id) or _cancelled(self._calls[part.id]) for part in self._parts)
         return tool_results(result.part() for result in results)
+
+    def _ended(self, result: ToolResult) -> None:
+        if self._bench.session is not None:
+            self._bench.session.finished(self._turn, result)
 
     async def _settle(self, call: _Call) -> None:
         """Sees to it that the call gets its result; whatever goes wrong is one."""
@@ -133,19 +182,23 @@ class Calls:
             except asyncio.CancelledError:
                 if self._stopped:
                     raise
-                result = _cancelled(call)
+                result = self._results.get(id) or _cancelled(call)
             except ToolwireError as error:
                 result = _error(id, name, f"not run: {error}")
             except Exception as error:
                 result = _error(id, name, f"it failed ({type(error).__name__})")
+            if self._left:
+                return  # the model has been told that it was cancelled, and is told nothing else
             self._results[id] = result
-            self._events.put_nowait(ToolFinished(self._turn, id, result))
+            with suppress(SessionFailed):  # then nobody is told of it, and the run ends when the results are written
+                self._ended(result)
+                self._events.put_nowait(ToolFinished(self._turn, id, result))
         finally:
             call.done.set()
             self._events.put_nowait(None)
 
     async def _result(self, call: _Call) -> ToolResult:
-        id, loop = call.invocation.id, asyncio.get_running_loop()
+        bench, id, loop = self._bench, call.invocation.id, asyncio.get_running_loop()
 
         def asked(request: ApprovalRequest) -> None:
             # Told when the question stands, so that whoever sees the event can answer it at once.
@@ -162,17 +215,37 @@ class Calls:
             call.missed += len(call.progress) == PROGRESS_WAITING
             call.progress.append(text)
 
-        decision = await self._gate.decide(call.invocation, call.tool, on_asked=asked, on_answered=answered)
+        veto = await bench.hooks.before_call(call.invocation, call.tool)
+        if veto:
+            return _error(id, call.tool.name, f"not run: {veto}")
+        decision = await bench.gate.decide(_named(call), call.tool, on_asked=asked, on_answered=answered)
         if isinstance(decision, Denial):
             return _error(id, call.tool.name, f"not run: {decision.reason}")
         if decision.edited:
-            call.paths = touched_paths(call.tool, decision.invocation.arguments, self._gate.workspace)
+            call.paths = touched_paths(call.tool, decision.invocation.arguments, bench.gate.workspace)
         await self._turn_of(call)
-        async with self._slots:
+        ran = msgspec.structs.replace(decision.invocation, id=id)
+
+        async def run() -> ToolResult:
+            if bench.session is not None:
+                bench.session.starting(self._turn, ran, call.tool)
             call.started = True
-            self._events.put_nowait(ToolStarted(self._turn, id, decision.invocation))
-            result = await self._executor.run(decision, on_progress=told)
-        return _with_changes(result, decision) if decision.edited else result
+            self._events.put_nowait(ToolStarted(self._turn, id, as_copy(ran)))
+            NESTING.set(call.nesting)
+            try:
+                result = await bench.executor.run(decision, on_progress=told)
+            finally:
+                call.nesting.over = True
+            result = msgspec.structs.replace(result, id=id)
+            result = _with_changes(result, decision) if decision.edited else result
+            if not self._left:
+                self._results[id] = result  # no hook that is cancelled on leaving loses it
+            return result
+
+        async with self._slots:
+            if self._stopped:
+                raise asyncio.CancelledError  # something on the way here took the cancellation for its own
+            return await bench.hooks.around_call(ran, call.tool, run)
 
     async def _turn_of(self, call: _Call) -> None:
         """Waits for the earlier calls that this one must follow."""
@@ -181,6 +254,15 @@ class Calls:
                 return
             if call.follows(earlier):
                 await earlier.done.wait()
+
+
+def _named(call: _Call) -> ToolInvocation:
+    """The call as the gate knows it. Inside another call its id is told apart by that one's: several agents may share
+    a desk or an audit trail, and providers count their calls from 0."""
+    outer = CURRENT.get()
+    if outer is None:
+        return call.invocation
+    return msgspec.structs.replace(call.invocation, id=f"{outer.id}/{call.invocation.id}")
 
 
 async def _stop(tasks: list[asyncio.Task[None]]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -33,8 +34,20 @@ PARSER_VARIABLES = ("TOOLWIRE_STREAM_PARSER", "AUTOBYTEUS_STREAM_PARSER")
 class Connection:
     """Opens an endpoint on first use, makes its requests, and closes what it started."""
 
-    def __init__(self, name: str, *, base_url: str | None = None, api_key: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        context_tokens: int | None = None,
+    ) -> None:
+        self.options = dict(options or {})
+        """What goes to the encoder with every request."""
         self._named = resolve(name, environment(name), base_url=base_url, api_key=api_key)
+        if context_tokens is not None and self._named.provider.asks_in == "ollama":
+            self.options.setdefault("num_ctx", context_tokens)
         self._endpoint = self._named
         self._local: LocalModel | None = None
         self._signer: Signer | None = _signer(self._named) if self._named.credentials else None
@@ -53,6 +66,17 @@ class Connection:
         return self._endpoint.provider.name
 
     @property
+    def model(self) -> str:
+        """The model's name."""
+        return self._endpoint.model
+
+    @property
+    def server(self) -> tuple[str, int]:
+        """The host and port that requests go to; nothing for the embedded model, whose port is another each time."""
+        url = urlsplit(self._named.base_url)
+        return url.hostname or "", (url.port or (80 if url.scheme == "http" else 443)) if url.hostname else 0
+
+    @property
     def key(self) -> Secret:
         """The key that requests carry; it goes nowhere else."""
         return self._named.key
@@ -63,6 +87,13 @@ class Connection:
         return choose_parser(
             given, provider=provider.name, model=self._named.model, tools=tools, native_tools=provider.native_tools
         )
+
+    def text_parser(self, given: str | StreamParser | None, tools: ToolRegistry) -> StreamParser | None:
+        """How answers are read if it turns out that there are no native tools; None where the caller has said how."""
+        if not len(tools) or not self._named.provider.native_tools or given_parser(given)[0] != AUTO:
+            return None
+        provider = self._named.provider
+        return as_parser(AUTO, provider=provider.name, model=self._named.model, tools=tools, native_tools=False)
 
     async def open(self) -> None:
         """Starts the embedded model, or finds the credentials, if that is what is needed. Safe to call again."""
@@ -81,7 +112,12 @@ class Connection:
         self._endpoint = msgspec.structs.replace(endpoint, model=model.model, base_url=model.base_url, key=NO_SECRET)
 
     def request(
-        self, *, messages: Iterable[Message], tools: Iterable[Any] = (), parser: StreamParser = NATIVE
+        self,
+        *,
+        messages: Iterable[Message],
+        tools: Iterable[Any] = (),
+        parser: StreamParser = NATIVE,
+        tool_choice: str = "auto",
     ) -> HttpRequest:
         """The HTTP request for a conversation. Its URL or headers hold the key.
 
@@ -89,7 +125,7 @@ class Connection:
         """
         endpoint = self._endpoint
         messages, self.notes = list(messages), []
-        body = self._body(messages, tools, None if parser.native else parser.format)
+        body = self._body(messages, tools, None if parser.native else parser.format, tool_choice)
         request = HttpRequest(
             url=endpoint.keyed_url,
             headers=endpoint.headers_for(messages),
@@ -99,16 +135,18 @@ class Connection:
         )
         return request if self._signer is None else self._signer.sign(request)
 
-    def _body(self, messages: list[Message], tools: Iterable[Any], told_in: Format | None) -> dict[str, Any]:
+    def _body(
+        self, messages: list[Message], tools: Iterable[Any], told_in: Format | None, tool_choice: str
+    ) -> dict[str, Any]:
         """The request body, with the tools offered or, where there is a format to tell them in, described."""
-        encode = partial(self._endpoint.encode, notes=self.notes)
+        encode = partial(self._endpoint.encode, notes=self.notes, **self.options)
         if self._is_tiny:
             from ..local.shaping import shape_request
 
-            return shape_request(encode(messages=messages, tools=tools), told_in)
+            return shape_request(encode(messages=messages, tools=tools, tool_choice=tool_choice), told_in)
         if told_in is None:
-            return encode(messages=messages, tools=tools)
-        return encode(messages=as_text_conversation(messages, tools, told_in))
+            return encode(messages=messages, tools=tools, tool_choice=tool_choice)
+        return encode(messages=as_text_conversation(messages, tools, told_in, tool_choice=tool_choice))
 
     async def close(self) -> None:
         """Ends the child process, if one was started."""
@@ -130,16 +168,21 @@ def choose_parser(
 
     A value that there is not is a `ConfigError` that lists those there are, and names the variable it came from.
     """
-    variable = ""
-    if given is None:
-        variable = next((name for name in PARSER_VARIABLES if os.environ.get(name, "").strip()), "")
-        given = os.environ[variable] if variable else AUTO
+    value, variable = given_parser(given)
     try:
-        return as_parser(given, provider=provider, model=model, tools=tools, native_tools=native_tools)
+        return as_parser(value, provider=provider, model=model, tools=tools, native_tools=native_tools)
     except ConfigError as error:
         if not variable:
             raise
         raise ConfigError(f"{variable}: {error.message}", hint=error.hint, variable=variable) from None
+
+
+def given_parser(given: str | StreamParser | None) -> tuple[str | StreamParser, str]:
+    """How answers are to be read, and the variable that says so, if it is one."""
+    if given is not None:
+        return given.strip().lower() if isinstance(given, str) else given, ""
+    variable = next((name for name in PARSER_VARIABLES if os.environ.get(name, "").strip()), "")
+    return (os.environ[variable].strip().lower() if variable else AUTO), variable
 
 
 def environment(name: str) -> Mapping[str, str]:

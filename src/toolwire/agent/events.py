@@ -16,6 +16,17 @@ from ..stream.invocation import ToolInvocation
 from ..stream.segments import SegmentEvent
 
 
+class RunStarted(msgspec.Struct, frozen=True, tag="run_started", tag_field="type", omit_defaults=True):
+    """A question goes to the agent; always the first event."""
+
+    provider: str
+    model: str
+    parser: str
+    """How calls are read: `api_tool_call`, the name of a text format, or both joined by `+`."""
+    session: str = ""
+    """The id of the session that this is written to."""
+
+
 class TurnStarted(msgspec.Struct, frozen=True, tag="turn_started", tag_field="type"):
     """A request goes to the model."""
 
@@ -30,6 +41,36 @@ class HistoryMoved(msgspec.Struct, frozen=True, tag="history_moved", tag_field="
 
     turn: int
     notes: list[str]
+
+
+class HistoryCompacted(msgspec.Struct, frozen=True, tag="history_compacted", tag_field="type"):
+    """The conversation came near to what the model can read: in sentences, what of it is no longer sent."""
+
+    turn: int
+    notes: list[str]
+    tokens_before: int
+    tokens_after: int
+    window: int
+    """Tokens that the model can read."""
+
+
+class RequestRetried(msgspec.Struct, frozen=True, tag="request_retried", tag_field="type"):
+    """A request failed before anything of its answer came, and goes out again after a pause."""
+
+    turn: int
+    attempt: int
+    """The one that failed, from 1."""
+    seconds: float
+    """The pause."""
+    error: ErrorInfo
+
+
+class ParserChanged(msgspec.Struct, frozen=True, tag="parser_changed", tag_field="type"):
+    """The provider takes no tools: from now on the model is told of them in words and calls them in its text."""
+
+    turn: int
+    parser: str
+    why: str
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, tag="approval_asked", tag_field="type"):
@@ -76,7 +117,26 @@ class ToolFinished(msgspec.Struct, frozen=True, tag="tool_finished", tag_field="
     result: ToolResult
 
 
-CallEvent = ApprovalAsked | ApprovalAnswered | ToolStarted | ToolProgress | ToolFinished
+class NestedEvent(msgspec.Struct, frozen=True, tag="nested", tag_field="type"):
+    """What happens in an agent that runs as a tool; `event` may be nested again. `turn` and `id` are of its call."""
+
+    turn: int
+    id: str
+    event: AgentEvent
+
+
+class HookFailed(msgspec.Struct, frozen=True, tag="hook_failed", tag_field="type"):
+    """A hook failed at the event that comes next: it is told nothing more in this run, which goes on.
+
+    Hooks are not told this one. What a hook may forbid, it is still asked about.
+    """
+
+    hook: str
+    """The name of its class."""
+    error: ErrorInfo
+
+
+CallEvent = ApprovalAsked | ApprovalAnswered | ToolStarted | ToolProgress | ToolFinished | NestedEvent
 """What happens to one call. Calls of one answer run side by side, so that their events mix."""
 
 
@@ -92,11 +152,33 @@ class RunFinished(msgspec.Struct, frozen=True, tag="run_finished", tag_field="ty
         return self.text
 
 
+class RunInterrupted(msgspec.Struct, frozen=True, tag="run_interrupted", tag_field="type"):
+    """Someone interrupted the run. The history holds what had been said and done, and the next run goes on from it."""
+
+    turns: int
+    usage: TokenUsage
+
+
 class RunFailed(msgspec.Struct, frozen=True, tag="run_failed", tag_field="type"):
-    """The run could not go on; always the last event."""
+    """The run could not go on, or reached one of its bounds (`RunLimitReached`). The next run can go on from it."""
 
     error: ErrorInfo
     turns: int
+    usage: TokenUsage = TokenUsage()
 
 
-AgentEvent = SegmentEvent | TurnStarted | HistoryMoved | CallEvent | RunFinished | RunFailed
+RunEnd = RunFinished | RunInterrupted | RunFailed
+"""How a run ended: always its last event, and there is always one."""
+
+AgentEvent = (
+    SegmentEvent
+    | RunStarted
+    | TurnStarted
+    | HistoryMoved
+    | HistoryCompacted
+    | RequestRetried
+    | ParserChanged
+    | HookFailed
+    | CallEvent
+    | RunEnd
+)

@@ -7,42 +7,64 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..approval.audit import Audit, AuditTrail
 from ..approval.gate import Gate
 from ..approval.memory import Memory
 from ..approval.places import Workspace
-from ..approval.policy import Policy
+from ..approval.policy import Mode, Policy
 from ..approval.request import Ask
-from ..chunks import RUNNABLE_STOPS, StopReason, TokenUsage
+from ..chunks import StopReason
 from ..embedded.choosing import StreamParser
-from ..errors import ConfigError, RunLimitReached, ToolwireError
+from ..errors import ConfigError, SessionFailed, ToolwireError
 from ..execution.environment import child_environment
 from ..execution.executor import Executor
-from ..messages import Message, system, user
+from ..messages import Message, Part, ToolResultPart, system, user
+from ..providers.windows import window_of
 from ..redaction import Redactor
 from ..refusals import hide_secrets
 from ..stream.pipeline import Stream
-from ..stream.segments import CALL_SEGMENTS, EventType, SegmentEvent
+from ..stream.segments import EventType, SegmentEvent
 from ..tools.registry import ToolRegistry
 from ..transport import AiohttpTransport, HttpRequest, Transport
-from .calls import Calls
+from .asking import Asking, Retries
+from .blocking import run_to_end
+from .bounds import Bounds, Spent, out_of_time
+from .calls import Calls, Workbench
+from .context import Compacted, Context
 from .endpoint import Connection
-from .events import AgentEvent, HistoryMoved, RunFailed, RunFinished, TurnStarted
+from .events import (
+    AgentEvent,
+    HistoryCompacted,
+    HistoryMoved,
+    HookFailed,
+    ParserChanged,
+    RunEnd,
+    RunFailed,
+    RunFinished,
+    RunInterrupted,
+    RunStarted,
+    TurnStarted,
+)
+from .history import REFUSED_MEDIA, all_refused, broken_answer, has_media, without_media
+from .hooks import Hooks, RunFacts, RunHooks
+from .interruption import Interruption
+from .mistakes import Mistakes
 
-MAX_TURNS = 25
-"""Requests in one run: more than any ordinary task takes, and an end to a model that never stops calling."""
+if TYPE_CHECKING:
+    from .sessions.store import Session
 
-MAX_FAILED_TURNS = 3
-"""Answers in a row of which no call could run: a model that has not found the form by then will not."""
 
 PARALLEL = 8
 """Calls of one answer that run at a time: as many as models make, and few enough for any machine or service."""
+
+
+_LEAVING_SECONDS, _LEAVING_CHECKS = 2.0, 200
+"""How long a new run waits for the end of one that nobody reads any more: its tools are being stopped."""
 
 
 class Agent:
@@ -60,7 +82,12 @@ class Agent:
     `stream_parser` says how the model calls tools (see `as_parser`): by its provider's interface, or in its text, for
     which it is told how. Without it `TOOLWIRE_STREAM_PARSER` in the environment says so, and else it is `auto`. With
     `repair`, malformed calls in text are mended where that can be done; such a call is a guess, so that `approve` is
-    asked about it whatever its tool's risk.
+    asked about it whatever its tool's risk. `tool_choice` is `auto`, `none`, `required` or the name of a tool; the last
+    two hold for the first request of a run, since no run would end otherwise.
+
+    `bounds` end a run that goes on too long, `retries` say how often a request is sent that failed before its answer
+    began, `context_tokens` is how much the model can read where that is not known or wrong. `options` go to the encoder
+    of the provider's wire (`max_tokens`, `temperature` …). `hooks` watch and veto; `session` is where all is written.
     """
 
     def __init__(
@@ -78,34 +105,60 @@ class Agent:
         base_url: str | None = None,
         api_key: str | None = None,
         transport: Transport | None = None,
-        max_turns: int = MAX_TURNS,
         stream_parser: str | StreamParser | None = None,
         repair: bool = False,
+        tool_choice: str = "auto",
+        options: Mapping[str, Any] | None = None,
+        bounds: Bounds | None = None,
+        retries: Retries | None = None,
+        context_tokens: int | None = None,
+        hooks: Sequence[Hooks] = (),
+        session: Session | None = None,
     ) -> None:
         if parallel < 1:
             raise ConfigError(f"{parallel} calls at a time are none", hint="Give parallel as 1 or more.")
-        self.messages: list[Message] = [system(system_prompt)] if system_prompt else []
+        self._bounds = bounds or Bounds()
+        self._bounds.check()
+        self._retries = retries or Retries()
+        self._sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
         self._tools = ToolRegistry(tools)
-        self._connection = Connection(model, base_url=base_url, api_key=api_key)
+        self._tool_choice = tool_choice
+        self._connection = Connection(
+            model, base_url=base_url, api_key=api_key, options=options, context_tokens=context_tokens
+        )
         self._parser = self._connection.parser(stream_parser, self._tools)
+        self._text_parser = self._connection.text_parser(stream_parser, self._tools)
         if repair:
             self._parser = self._parser._replace(repair=True)
         self._transport: Transport = transport if transport is not None else AiohttpTransport()
         self._redactor = Redactor([self._connection.key], os.environ)
-        self._gate = Gate(
+        gate = Gate(
             approve,
-            policy=Policy(policy) if isinstance(policy, str) else policy,
+            # A copy: what is decided "for this session" holds in this agent and in none that was given the same rules.
+            policy=Policy(policy.mode, policy.rules) if isinstance(policy, Policy) else Policy(policy or Mode.ASK),
             workspace=Workspace(workspace) if isinstance(workspace, (str, os.PathLike)) else workspace,
             memory=memory,
             environment=child_environment(os.environ),
             audit=audit if not isinstance(audit, (str, os.PathLike)) else AuditTrail(audit, self._redactor),
         )
-        self._executor = Executor(self._gate, redactor=Redactor([self._connection.key]))
-        self._parallel = parallel
-        self._max_turns = max_turns
-        self._turn = 0
+        executor = Executor(gate, redactor=Redactor([self._connection.key]))
+        self._hooks = tuple(hooks)
+        self._session = session
+        if session is not None:
+            session.hide(self._redactor)
+        self._bench = Workbench(self._tools, gate, executor, parallel, self._bounds.calls, session=session)
+        self._context = Context(context_tokens or window_of(self._connection.provider, self._connection.model))
         self._notes: list[str] = []
-        self._failure: ToolwireError | None = None
+        self.failure: ToolwireError | None = None
+        """Why the last run failed, if it did."""
+        self.spent = Spent(self._bounds)
+        """What the last run, or the one that goes on, has used up."""
+        self._running: Interruption | None = None
+        self._leaving: list[asyncio.Task[None]] = []
+        self.messages: list[Message] = list(session.messages) if session is not None else []
+        self._turn = session.turn if session is not None else 0
+        if system_prompt and not self.messages:
+            self._say(system(system_prompt))
 
     async def __aenter__(self) -> Agent:
         await self._connection.open()
@@ -115,189 +168,318 @@ class Agent:
         await self.close()
 
     async def close(self) -> None:
-        """Closes connections and ends the embedded model, if it was started."""
+        """Closes connections, waits for calls that were interrupted, and ends the embedded model if it was started."""
+        await self.settle()
         await self._transport.aclose()
         await self._connection.close()
 
-    def run_sync(self, prompt: str) -> RunFinished:
+    async def settle(self) -> None:
+        """Waits for calls that were interrupted and had not ended when their run was left: a few seconds at most."""
+        here = asyncio.get_running_loop()
+        if leaving := [task for task in self._leaving if task.get_loop() is here and not task.done()]:
+            await asyncio.wait(leaving)
+        self._leaving.clear()
+
+    def interrupt(self) -> None:
+        """Ends the run that is going on, whatever it waits for: within a second its last event is `RunInterrupted`.
+
+        What runs is stopped; the history says so, and takes the next question. To be called on the event loop of the
+        run. To cancel the task that reads the run, or to close its generator, leaves the same history.
+        """
+        if self._running is not None:
+            self._running.ask()
+
+    def run_sync(self, prompt: str | Message | Sequence[Part]) -> RunFinished:
         """Runs to the end and returns it; raises the error of a run that failed. For scripts and notebooks.
 
         Where a loop runs already, as in a notebook, it has a thread and a loop of its own.
         """
-        if not _is_loop_running():
-            return asyncio.run(self._run_to_end(prompt))
-        left: Future[None] = Future()
+        return run_to_end(self, prompt)
 
-        async def run() -> RunFinished:
-            loop, task = asyncio.get_running_loop(), asyncio.create_task(self._run_to_end(prompt))
+    async def run(
+        self, prompt: str | Message | Sequence[Part], *, tool_choice: str | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Everything that happens until the model has ended its turn; the last event is a `RunEnd`.
 
-            def stop(_: object) -> None:
-                with suppress(RuntimeError):  # the loop is closed when the run has ended
-                    loop.call_soon_threadsafe(task.cancel)
-
-            left.add_done_callback(stop)
-            return await task
-
-        with ThreadPoolExecutor(1, "toolwire-run") as thread:
+        The question is a text, a message of the user, or its parts (`MediaPart` for pictures, sound and files).
+        """
+        await self._no_other_run()
+        interruption = self._running = Interruption()
+        self.failure = None
+        spent = self.spent = Spent(self._bounds)
+        seconds, timer = self._bounds.seconds, None
+        if seconds is not None:
+            timer = asyncio.get_running_loop().call_later(seconds, interruption.ask)
+        facts = RunFacts(*self._connection.server, self._connection.options, self._redactor)
+        hooks = RunHooks(self._hooks, facts)
+        self._bench = self._bench._replace(hooks=hooks)
+        end: RunEnd | None = None
+        try:
             try:
-                return thread.submit(asyncio.run, run()).result()
-            finally:
-                # Interrupted at the keyboard, the run does not go on unseen.
-                left.set_result(None)
-
-    async def _run_to_end(self, prompt: str) -> RunFinished:
-        try:
-            end = [event async for event in self.run(prompt)][-1]
+                events = self._run(_as_message(prompt), tool_choice or self._tool_choice, spent)
+                async with aclosing(interruption.until_asked(events)) as heard:
+                    async for event in heard:
+                        if isinstance(event, (RunFinished, RunFailed)):
+                            end = event
+                        for failed in await self._tell(event):
+                            yield failed
+                        yield event
+                if end is None:
+                    late = timer is not None and timer.when() <= asyncio.get_running_loop().time()
+                    end = self._out_of_time() if late else RunInterrupted(spent.turns, spent.usage)
+                    for failed in await self._tell(end):
+                        yield failed
+                    yield end
+            except SessionFailed as error:
+                self.failure = error
+                end = RunFailed(error.info(), spent.turns, spent.usage)
+                for failed in await hooks.tell(end):
+                    yield failed
+                yield end
         finally:
-            await self.close()
-        if isinstance(end, RunFailed) and self._failure is not None:
-            raise self._failure
-        assert isinstance(end, RunFinished), "a run ends with RunFinished or RunFailed"
-        return end
+            self._running = None
+            if timer is not None:
+                timer.cancel()
+            if end is None:
+                end = RunInterrupted(spent.turns, spent.usage)
+                if self._session is not None:
+                    with suppress(SessionFailed):
+                        self._session.noted(end)
+            await hooks.leave(end)
 
-    async def run(self, prompt: str) -> AsyncGenerator[AgentEvent, None]:
-        """Everything that happens until the model has ended its turn; the last event says how it ended."""
-        first = self._turn + 1
-        self.messages.append(user(prompt))
-        usage = TokenUsage()
-        failed_turns = 0
+    async def _run(self, prompt: Message, tool_choice: str, spent: Spent) -> AsyncGenerator[AgentEvent, None]:
+        """The loop itself. Cancelled or closed at any place, it leaves a history in which every call has a result."""
+        yield RunStarted(
+            self._connection.provider,
+            self._connection.model,
+            _parser_name(self._parser),
+            self._session.id if self._session is not None else "",
+        )
         try:
+            await self._bench.hooks.on_run(self, prompt, tool_choice)
             await self._connection.open()
-            while self._turn < first + self._max_turns - 1:
+            if has_media(prompt):
+                # What this provider does not take would stand in the way of every later question.
+                self._connection.request(messages=[*self.messages, prompt])
+            self._say(prompt)
+            while True:
+                spent.next_turn()
                 self._turn += 1
                 yield TurnStarted(self._turn)
+                if compacted := self._context.make_room(self.messages):
+                    yield self._take_over(compacted)
+                await self._bench.hooks.before_request(self._turn, tuple(self.messages))
 
-                request = self._connection.request(messages=self.messages, tools=self._tools, parser=self._parser)
-                if self._connection.notes != self._notes:
-                    self._notes = self._connection.notes
-                    if self._notes:
-                        yield HistoryMoved(self._turn, self._notes)
-                stream = Stream(
-                    self._connection.wire,
-                    self._tools,
-                    turn=self._turn,
-                    segment_id_prefix=f"t{self._turn}-",
-                    live_arguments=True,
-                    stream_parser=self._parser,
-                    on_error=partial(hide_secrets, request=request, redactor=self._redactor),
-                )
-                unknown: list[str] = []
-                nameless: list[str] = []
-                async with aclosing(self._ask_model(stream, request)) as segment_events:
-                    async for segment_event in segment_events:
-                        if segment_event.type is EventType.DONE and segment_event.metadata:
-                            unknown = segment_event.metadata.get("unknown_tools", unknown)
-                        elif _is_nameless(segment_event):
-                            nameless.append(segment_event.segment_id)
-                        yield segment_event
-                usage = _sum(usage, stream.usage)
-                if stream.error is not None:
-                    raise stream.error
+                asking = self._asking(tool_choice)
+                mistakes = Mistakes(self._tools, self._parser)
+                failed: SegmentEvent | None = None
+                try:
+                    async with aclosing(asking.events()) as events:
+                        async for event in events:
+                            if moved := self._moved():
+                                yield moved
+                            if isinstance(event, SegmentEvent):
+                                mistakes.note(event)
+                                if event.type is EventType.ERROR:
+                                    failed = event
+                                    continue
+                            yield event
+                    stream = asking.stream
+                    assert stream is not None, "an answer that ended was read"
+                    change = None if failed is None else self._change_for(stream.error)
+                    if change is not None:
+                        yield change
+                        continue
+                    if failed is not None:
+                        yield failed
+                except BaseException:
+                    with suppress(SessionFailed):
+                        self._keep_interrupted(asking.stream)
+                    raise
 
                 answer = stream.message
                 answer.origin = self._connection.provider
-                mistaken = bool(unknown or nameless) and self._may_mean_calls(stream)
+                if stream.error is not None:
+                    spent.add(stream.usage)
+                    answer = broken_answer(answer, self._connection.wire)
+                    if not answer.tool_calls:
+                        self._answered(answer)
+                        self._mention_media(stream.error)
+                        raise stream.error
+                else:
+                    spent.answered(stream.usage, self._context.answered([*self.messages, answer], stream.usage))
+                if tool_choice != "none":
+                    tool_choice = "auto"  # what was asked for has been done; asked for again, no run would end
                 if answer.tool_calls:
                     async with aclosing(self._answer_calls(answer, stream)) as call_events:
-                        async for event in call_events:
-                            yield event
+                        async for call_event in call_events:
+                            yield call_event
+                    results = [part for part in self.messages[-1].parts if isinstance(part, ToolResultPart)]
+                    spent.made_calls(answer.tool_calls, results, ran=bool(stream.invocations))
                 else:
-                    self.messages.append(answer)
+                    self._answered(answer)
                     if stream.stop_reason is StopReason.PAUSE:
                         continue  # the provider wants the turn as it stands sent back, and goes on
-                    if not mistaken:
-                        stop_reason = stream.stop_reason or StopReason.STOP
-                        yield RunFinished(answer.text, stop_reason, self._turn - first + 1, usage)
+                    if not mistakes.made(stream):
+                        yield RunFinished(answer.text, stream.stop_reason or StopReason.STOP, spent.turns, spent.usage)
                         return
-                if mistaken:
-                    broken = [stream.problems[segment_id] for segment_id in nameless]
-                    self.messages.append(user(_mistakes(broken, unknown, self._tools.names)))
-                failed_turns = 0 if stream.invocations else failed_turns + 1
-                if failed_turns >= MAX_FAILED_TURNS:
-                    raise RunLimitReached(
-                        f"the model made calls that cannot run {failed_turns} times in a row",
-                        hint="Try a more capable model or fewer tools; each result told it what was wrong.",
-                        what="failed turns",
-                        limit=MAX_FAILED_TURNS,
-                    )
-            raise RunLimitReached(
-                f"the model has not ended its turn after {self._max_turns} requests",
-                hint="Raise max_turns if the task needs more.",
-                what="turns",
-                limit=self._max_turns,
+                    spent.made_calls((), (), ran=False)
+                if mistakes.made(stream):
+                    self._say(user(mistakes.words(stream)))
+        except ToolwireError as error:
+            self.failure = error
+            yield RunFailed(error.info(), spent.turns, spent.usage)
+
+    def _asking(self, tool_choice: str) -> Asking:
+        """The next request, with the conversation as it stands."""
+
+        def make_request() -> HttpRequest:
+            return self._connection.request(
+                messages=self.messages, tools=self._tools, parser=self._parser, tool_choice=tool_choice
             )
-        except ToolwireError as error:
-            self._failure = error
-            yield RunFailed(error.info(), self._turn - first + 1)
 
-    async def _ask_model(self, stream: Stream, request: HttpRequest) -> AsyncGenerator[SegmentEvent, None]:
-        """Sends the conversation and gives the events of the answer; afterwards `stream` knows how it ended."""
-        try:
-            async with aclosing(self._transport.stream(request)) as body:
-                async for data in body:
-                    for event in stream.feed(data):
-                        yield event
-                    if stream.complete or stream.error is not None:
-                        break
-            for event in stream.close():
-                yield event
-        except ToolwireError as error:
-            hide_secrets(error, request, self._redactor)
-            for event in stream.fail(error):
-                yield event
+        def make_stream(request: HttpRequest) -> Stream:
+            return Stream(
+                self._connection.wire,
+                self._tools,
+                turn=self._turn,
+                segment_id_prefix=f"t{self._turn}-",
+                live_arguments=True,
+                stream_parser=self._parser,
+                on_error=partial(hide_secrets, request=request, redactor=self._redactor),
+            )
 
-    def _may_mean_calls(self, stream: Stream) -> bool:
-        """Whether words in the form of a call were meant as one: where a model has no other way to make it."""
-        return not self._parser.native and stream.stop_reason in RUNNABLE_STOPS
+        return Asking(
+            self._transport,
+            make_request,
+            make_stream,
+            turn=self._turn,
+            retries=self._retries,
+            redactor=self._redactor,
+            sleep=self._sleep,
+        )
 
     async def _answer_calls(self, answer: Message, stream: Stream) -> AsyncGenerator[AgentEvent, None]:
-        """Runs what may run and appends the answer with one result for each of its calls, in their order.
+        """Runs what may run; the history gets the answer with one result for each of its calls, in their order.
 
         Also when it is cancelled in between: the history never holds a call without a result.
         """
-        calls = Calls(
-            answer.tool_calls,
-            stream.invocations,
-            stream.problems,
-            tools=self._tools,
-            gate=self._gate,
-            executor=self._executor,
-            parallel=self._parallel,
-            turn=self._turn,
-        )
+        calls = Calls(self._bench, answer.tool_calls, stream.invocations, stream.problems, turn=self._turn)
+        self._answered(answer)
         try:
             async with aclosing(calls.run()) as events:
                 async for event in events:
                     yield event
-        finally:
-            self.messages += [answer, calls.results()]
+        except BaseException:
+            with suppress(SessionFailed):  # whoever left is told with the next thing that is to be written
+                self._end_calls(calls)
+            raise
+        self._end_calls(calls)
+
+    def _end_calls(self, calls: Calls) -> None:
+        self._leaving += calls.leaving
+        self.spent.add_nested(calls.nested)
+        self._settle(calls.results())
+
+    async def _no_other_run(self) -> None:
+        """Waits for the end of a run that was left without a word; one that someone still reads is an error."""
+        for _ in range(_LEAVING_CHECKS):
+            if self._running is None:
+                return
+            await asyncio.sleep(_LEAVING_SECONDS / _LEAVING_CHECKS)
+        raise ConfigError("this agent runs already", hint="Wait for the end of its run, or make another agent.")
+
+    def _out_of_time(self) -> RunFailed:
+        self.failure = out_of_time(self._bounds.seconds or 0)
+        return RunFailed(self.failure.info(), self.spent.turns, self.spent.usage)
+
+    def _keep_interrupted(self, stream: Stream | None) -> None:
+        """Puts what may stay of an answer that was interrupted into the history."""
+        if stream is None:
+            return
+        answer = stream.message
+        answer.origin = self._connection.provider
+        kept = broken_answer(answer, self._connection.wire)
+        self._answered(kept)
+        if kept.tool_calls:
+            self._settle(all_refused(kept.tool_calls, "cancelled: the answer was interrupted before it ran"))
+
+    def _settle(self, results: Message) -> None:
+        """Every call of the last answer has its result."""
+        self.messages.append(results)
+        if self._session is not None:
+            self._session.settled(self._turn, results)
+
+    def _say(self, message: Message) -> None:
+        if self._session is not None:
+            self._session.said(message)
+        self.messages.append(message)
+
+    def _answered(self, answer: Message) -> None:
+        """The model's answer, or what is left of one, unless nothing is."""
+        if not (answer.parts or answer.provider_data):
+            return
+        if self._session is not None:
+            self._session.answered(self._turn, answer)
+        self.messages.append(answer)
+
+    def _moved(self) -> HistoryMoved | None:
+        """What the history lost on its way to this provider, where that is news."""
+        if self._connection.notes == self._notes:
+            return None
+        self._notes = self._connection.notes
+        return HistoryMoved(self._turn, self._notes) if self._notes else None
+
+    def _mention_media(self, error: ToolwireError) -> None:
+        """Puts words in the place of media that the service itself has refused: every later request would hold them."""
+        if error.facts.get("status") in REFUSED_MEDIA and has_media(self.messages[-1]):
+            self.messages[-1] = without_media(self.messages[-1])
+            if self._session is not None:
+                self._session.compacted(self.messages)
+
+    def _change_for(self, error: ToolwireError | None) -> HistoryCompacted | ParserChanged | None:
+        """What is done otherwise after a request that was refused, where there is something to do; once each."""
+        if error is None:
+            return None
+        refused = error.facts.get("refused")
+        if refused == "tools" and self._text_parser is not None:
+            self._parser, self._text_parser = self._text_parser, None
+            return ParserChanged(self._turn, _parser_name(self._parser), error.message)
+        if refused == "length" and (compacted := self._context.make_room(self.messages, force=True)):
+            return self._take_over(compacted)
+        return None
+
+    def _take_over(self, compacted: Compacted) -> HistoryCompacted:
+        """From now on the conversation is the shorter one."""
+        self.messages[:] = compacted.messages
+        if self._session is not None:
+            self._session.compacted(compacted.messages)
+        return HistoryCompacted(
+            self._turn,
+            compacted.notes,
+            compacted.tokens_before,
+            compacted.tokens_after,
+            self._context.window or compacted.tokens_before,
+        )
+
+    async def _tell(self, event: AgentEvent) -> list[HookFailed]:
+        """Gives the hooks that failed at this event, to be read before it."""
+        if self._session is not None:
+            self._session.noted(event)
+        failed = await self._bench.hooks.tell(event)
+        if self._session is not None:
+            for each in failed:
+                self._session.noted(each)
+        return failed
 
 
-def _is_nameless(event: SegmentEvent) -> bool:
-    """Whether this begins a call that names no tool: it is broken."""
-    return event.type is EventType.START and event.segment_type in CALL_SEGMENTS and not event.tool_name
+def _as_message(prompt: str | Message | Sequence[Part]) -> Message:
+    """The person's message."""
+    if isinstance(prompt, str):
+        return user(prompt)
+    return prompt if isinstance(prompt, Message) else Message("user", list(prompt))
 
 
-def _mistakes(broken: list[str], unknown: list[str], known: list[str]) -> str:
-    """What a model is told whose text held calls that name no tool, or none that there is: they have no result to say
-    it.
-    """
-    sentences = [f"Error: not run: {problem}." for problem in dict.fromkeys(broken)]
-    if unknown:
-        wrong = ", ".join(repr(name[:64]) for name in unknown)
-        sentences.append(f"Error: not run: there is no tool {wrong}. The tools are: {', '.join(known)}.")
-    return "\n".join(sentences)
-
-
-def _is_loop_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _sum(total: TokenUsage, more: TokenUsage | None) -> TokenUsage:
-    if more is None:
-        return total
-    return TokenUsage(*(getattr(total, name) + getattr(more, name) for name in TokenUsage.__struct_fields__))
+def _parser_name(parser: StreamParser) -> str:
+    names = ["api_tool_call"] if parser.native else []
+    return "+".join([*names, parser.format.name] if parser.format is not None else names)

@@ -183,10 +183,21 @@ class Executor:
         task.cancel()
         try:
             if not work.deaf:
-                await asyncio.wait({task}, timeout=GRACE)
+                await self._wait_for(task)
         finally:
             if not task.done():
                 self._give_up(work, task, ticket)
+
+    async def _wait_for(self, task: asyncio.Task[None]) -> None:
+        """Waits for a call that was told to end, as long as it may take; whoever is cancelled twice does not wait."""
+        try:
+            await asyncio.wait({task}, timeout=GRACE)
+        except asyncio.CancelledError:
+            waiting = asyncio.current_task()
+            if waiting is not None and waiting.cancelling() < 2:
+                # It was a time-out that told the call to end, and this is the first that is heard of being cancelled.
+                await asyncio.wait({task}, timeout=GRACE)
+            raise
 
     def _give_up(self, work: Work, task: asyncio.Task[None], ticket: Ticket) -> None:
         """Lets go of a call that does not end: it is held here, and the end of the program does not wait for it."""

@@ -1,0 +1,71 @@
+"""What of a message can stay in the history, where not all of it can: what every provider takes back.
+
+An answer may break off anywhere: the connection was cut, the person interrupted. Its words stay, so that the next
+answer can go on from them; of its calls, each that has a name stays and gets a result that says why it was not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ..messages import (
+    MediaPart,
+    Message,
+    OpaquePart,
+    Part,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+    tool_results,
+)
+from ..providers.media import mention
+
+_STORED_BY_ANSWER = frozenset({"openai-responses"})
+"""Wires where what goes back with a part names something that the server keeps of a finished answer alone."""
+
+_PLAIN_REASONING = frozenset({"openai-chat", "ollama"})
+"""Wires whose reasoning is words; elsewhere it is worth nothing without the signature that comes at its end."""
+
+
+def broken_answer(answer: Message, wire: str) -> Message:
+    """The answer as far as it may stay: without parts where nothing of it may."""
+    keeps_data = wire not in _STORED_BY_ANSWER
+    parts: list[Part] = []
+    for part in answer.parts:
+        if isinstance(part, (OpaquePart, ToolResultPart)):
+            continue  # the provider's own tool: half of what it did is refused
+        if isinstance(part, ThinkingPart) and not (
+            keeps_data and (part.provider_data is not None or wire in _PLAIN_REASONING)
+        ):
+            continue
+        if isinstance(part, TextPart) and not part.text:
+            continue
+        if not keeps_data and part.provider_data is not None:
+            part = msgspec.structs.replace(part, provider_data=None)
+        parts.append(part)
+    if not any(isinstance(part, (TextPart, ToolCallPart)) for part in parts):
+        return Message("assistant", [], origin=answer.origin)
+    return Message("assistant", parts, list(answer.provider_data) if keeps_data else [], answer.origin)
+
+
+def all_refused(calls: Iterable[ToolCallPart], why: str) -> Message:
+    """A result for each call: it was not run, and why."""
+    return tool_results(ToolResultPart(call.id, call.name, f"Error: not run: {why}", is_error=True) for call in calls)
+
+
+REFUSED_MEDIA = frozenset({400, 413, 415, 422})
+"""HTTP statuses with which services refuse a picture that is broken, too large or of a kind that they do not know."""
+
+
+def has_media(message: Message) -> bool:
+    """Whether there is a picture, a sound, a film or a file in it."""
+    return any(isinstance(part, MediaPart) for part in message.parts)
+
+
+def without_media(message: Message) -> Message:
+    """The message with a mention in the place of each."""
+    parts: list[Part] = [TextPart(mention(part)) if isinstance(part, MediaPart) else part for part in message.parts]
+    return msgspec.structs.replace(message, content=parts)

@@ -1,0 +1,143 @@
+"""Every bound of a run is met exactly, says which it was, and leaves a conversation that can go on."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import toolwire
+from agent.scripted import ADD, FIVE, Script, agent, collect, last, ran
+from feeding import call, delta, sse
+from toolwire import Agent
+from toolwire.agent.bounds import Bounds
+from toolwire.agent.events import AgentEvent, RunFailed, ToolFinished
+from toolwire.errors import ConfigError
+
+counter = itertools.count()
+
+
+@toolwire.tool(risk="read")
+def tick() -> int:
+    """Gives another number each time."""
+    return next(counter)
+
+
+@toolwire.tool(risk="read")
+async def dawdle() -> str:
+    """Takes its time."""
+    await asyncio.sleep(30)
+    return "late"
+
+
+def stopped(events: list[AgentEvent]) -> RunFailed:
+    end = events[-1]
+    assert isinstance(end, RunFailed), end
+    assert end.error.type == "RunLimitReached"
+    assert end.error.hint
+    return end
+
+
+def calls(*made: tuple[str, str], **usage: int) -> bytes:
+    pieces = [call(given, index=at, id=f"c{at}", name=name) for at, (name, given) in enumerate(made)]
+    counted = [{"usage": usage}] if usage else []
+    return sse(delta(tool_calls=pieces), delta(finish="tool_calls"), *counted)
+
+
+def with_tools(script: Script, *tools: Any, **options: Any) -> Agent:
+    return Agent("openai-compatible:m", tools, base_url="http://127.0.0.1:1/v1", transport=script, **options)
+
+
+USED = {"prompt_tokens": 60, "completion_tokens": 40, "total_tokens": 100}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "answer", "what", "requests"),
+    [
+        (Bounds(turns=4, repeats=100), calls(("tick", "{}")), "turns", 4),
+        (Bounds(tokens=250), calls(("tick", "{}"), **USED), "tokens", 3),
+        (Bounds(tokens=300), calls(("tick", "{}"), **USED), "tokens", 3),
+        (Bounds(tokens=301), calls(("tick", "{}"), **USED), "tokens", 4),
+        (Bounds(failed_turns=2), calls(("gone", "{}")), "failed turns", 2),
+        (Bounds(failed_turns=3), calls(("tick", '{"a":')), "failed turns", 3),
+        (Bounds(repeats=3), calls(("add", '{"a":2,"b":3}')), "repeated calls", 3),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_bound_is_met_exactly(bounds: Bounds, answer: bytes, what: str, requests: int) -> None:
+    script = Script(*[answer] * 9)
+    it = with_tools(script, tick, add_numbers, bounds=bounds)
+    end = stopped(await collect(it))
+    assert end.error.facts["what"] == what
+    assert len(script.requests) == requests
+    assert end.turns == requests
+    script.answers = [FIVE]
+    assert last(await collect(it, "and now?")).text == "It is 5.", "the conversation goes on"
+    sent = script.requests[-1]["messages"]
+    made = [each["id"] for message in sent for each in message.get("tool_calls") or ()]
+    assert [message["tool_call_id"] for message in sent if message["role"] == "tool"] == made
+
+
+@toolwire.tool(risk="read", name="add")
+def add_numbers(a: int, b: int) -> int:
+    """Adds two numbers."""
+    return a + b
+
+
+async def test_the_same_call_with_other_results_is_no_repetition() -> None:
+    script = Script(*[calls(("tick", "{}"))] * 8, FIVE)
+    assert last(await collect(with_tools(script, tick, bounds=Bounds(repeats=2)))).turns == 9
+
+
+async def test_the_same_result_of_other_calls_is_no_repetition() -> None:
+    sums = [calls(("add", f'{{"a":{a},"b":{5 - a}}}')) for a in range(5)]
+    script = Script(*sums, FIVE)
+    assert last(await collect(with_tools(script, add_numbers, bounds=Bounds(repeats=2)))).turns == 6
+
+
+async def test_surplus_calls_are_answered_and_not_run() -> None:
+    ran.clear()
+    script = Script(calls(*[("add", f'{{"a":{a},"b":0}}') for a in range(5)]), FIVE)
+    it = agent(script, bounds=Bounds(calls=2))
+    events = await collect(it)
+    assert [given for _, given in ran] == [(0, 0), (1, 0)]
+    results = [each["content"] for each in script.requests[1]["messages"] if each["role"] == "tool"]
+    assert results[:2] == ["0", "1"]
+    assert all("only 2 calls of one answer run" in each for each in results[2:])
+    assert len(results) == len([each for each in events if isinstance(each, ToolFinished)]) == 5
+
+
+async def test_a_run_out_of_time_stops_within_a_second_with_what_ran_told() -> None:
+    script = Script(calls(("dawdle", "{}")), FIVE)
+    it = with_tools(script, dawdle, bounds=Bounds(seconds=0.05))
+    async with asyncio.timeout(1):
+        end = stopped(await collect(it))
+    assert end.error.facts == {"what": "seconds", "limit": 0.05}
+    it._bounds = Bounds()
+    assert last(await collect(it, "and?"))
+    (result,) = [each for each in script.requests[1]["messages"] if each["role"] == "tool"]
+    assert "cancelled while it ran" in result["content"]
+
+
+async def test_a_run_in_time_is_not_out_of_it() -> None:
+    it = agent(Script(ADD, FIVE), bounds=Bounds(seconds=5))
+    assert last(await collect(it))
+    assert not [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+
+
+async def test_the_tools_of_the_last_turn_within_the_bound_have_run() -> None:
+    script = Script(*[calls(("tick", "{}"))] * 3)
+    before = next(counter)
+    stopped(await collect(with_tools(script, tick, bounds=Bounds(turns=2))))
+    assert next(counter) == before + 3
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Bounds(turns=0), lambda: Bounds(seconds=-1.0), lambda: Bounds(tokens=0), lambda: Bounds(calls=0)]
+)
+def test_a_bound_that_leaves_nothing_is_refused(make: Callable[[], Bounds]) -> None:
+    with pytest.raises(ConfigError, match="leaves nothing to do"):
+        agent(Script(), bounds=make())
