@@ -1,0 +1,1 @@
+"""Runs written down as bytes and events, and played again without network, person or tools."""
