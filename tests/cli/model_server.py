@@ -13,10 +13,16 @@ from typing import Any, Self
 class ModelServer:
     """`answers` are bodies (200, an event stream), (status, object), or None: no answer before the server ends.
 
-    The last one is given again and again.
+    The last one is given again and again. With `stalls`, the first one is followed by silence.
     """
 
-    def __init__(self, answers: Sequence[bytes | tuple[int, Any] | None], *, models: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        answers: Sequence[bytes | tuple[int, Any] | None],
+        *,
+        models: Sequence[str] = (),
+        stalls: bool = False,
+    ) -> None:
         self._closing = threading.Event()
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
@@ -40,14 +46,17 @@ class ModelServer:
                 if answer is None:
                     owner._closing.wait(30)
                 elif isinstance(answer, bytes):
-                    self._send(200, "text/event-stream", answer)
+                    stays_open = stalls and len(owner.requests) == 1
+                    self._send(200, "text/event-stream", answer, more=stays_open)
+                    if stays_open:
+                        owner._closing.wait(30)
                 else:
                     self._send(answer[0], "application/json", json.dumps(answer[1]).encode())
 
-            def _send(self, status: int, kind: str, body: bytes) -> None:
+            def _send(self, status: int, kind: str, body: bytes, *, more: bool = False) -> None:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Length", str(len(body) + more))
                 self.end_headers()
                 self.wfile.write(body)
 

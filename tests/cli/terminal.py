@@ -36,6 +36,11 @@ class Terminal:
         os.close(slave)
         self.screen = ""
 
+    @property
+    def process(self) -> int:
+        """Its id."""
+        return self._process.pid
+
     def __enter__(self) -> Self:
         return self
 

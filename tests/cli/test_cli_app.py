@@ -24,11 +24,11 @@ def test_version() -> None:
 def test_help_names_every_command(arguments: list[str]) -> None:
     ran = toolwire_command(*arguments)
     assert ran.code == 0
-    for command in ("run", "decode", "parse", "request", "manifest", "providers", "local"):
+    for command in ("run", "decode", "parse", "request", "manifest", "providers", "local", "sessions"):
         assert f" {command} " in ran.out
 
 
-@pytest.mark.parametrize("command", ["run", "decode", "parse", "request", "manifest", "providers", "local"])
+@pytest.mark.parametrize("command", ["run", "decode", "parse", "request", "manifest", "providers", "local", "sessions"])
 def test_every_command_has_help_with_an_example(command: str) -> None:
     ran = toolwire_command(command, "--help")
     assert (ran.code, ran.err) == (0, "")

@@ -50,7 +50,9 @@ def trail(env: dict[str, str]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("options", [(), ("--headless",), ("--json",)])
 def test_where_nobody_is_asked_the_model_is_told_why(work: Path, env: dict[str, str], options: tuple[str, ...]) -> None:
     with ModelServer(READ_BOTH) as server:
-        ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, *options, cwd=work, env=env)
+        ran = toolwire_command(
+            "run", "Go", *MODEL, "--no-session", "--base-url", server.url, *options, cwd=work, env=env
+        )
     assert (ran.code, ran.err) == (0, "")
     outside, inside = server.requests[1]["messages"][-2:]
     assert outside["content"] == (
@@ -63,7 +65,9 @@ def test_where_nobody_is_asked_the_model_is_told_why(work: Path, env: dict[str, 
 
 def test_the_trail_can_be_left_out(work: Path, env: dict[str, str]) -> None:
     with ModelServer(READ_BOTH) as server:
-        ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, "--no-audit", cwd=work, env=env)
+        ran = toolwire_command(
+            "run", "Go", *MODEL, "--base-url", server.url, "--no-audit", "--no-session", cwd=work, env=env
+        )
     assert ran.code == 0
     assert not Path(env["XDG_STATE_HOME"]).exists()
 
@@ -71,7 +75,7 @@ def test_the_trail_can_be_left_out(work: Path, env: dict[str, str]) -> None:
 def test_nothing_runs_where_the_trail_cannot_be_written(work: Path, env: dict[str, str]) -> None:
     Path(env["XDG_STATE_HOME"]).write_text("in the way")
     with ModelServer([CALCULATE, ANSWER]) as server:
-        ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, cwd=work, env=env)
+        ran = toolwire_command("run", "Go", *MODEL, "--no-session", "--base-url", server.url, cwd=work, env=env)
     assert ran.code == 0
     assert "not run" in server.requests[1]["messages"][-1]["content"]
     assert "audit" in server.requests[1]["messages"][-1]["content"]

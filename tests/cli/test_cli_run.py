@@ -4,7 +4,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,18 @@ import pytest
 from cli.chat_bytes import ANSWER, CALCULATE, call_deltas, sse
 from cli.command import Ran, assert_sentence, clean_environment, toolwire_command
 from cli.model_server import ModelServer
-from cli.terminal import CTRL_C, CTRL_D, Terminal
+from cli.terminal import CTRL_D, Terminal
+from toolwire.agent.bounds import Bounds
 
 KEY = "sk-loopback-0123456789abcdef"
 MODEL = ("--model", "openai-compatible:test", "--tools", "demo")
+ONCE = ("--retries", "0")
+GO_ON = "; go on with: toolwire run --resume "
+"""What stands behind the session's id on standard error."""
 
 
 def ask(server: ModelServer, *arguments: str, cwd: Path | None = None, **env: str) -> Ran:
-    return toolwire_command("run", *MODEL, "--base-url", server.url, *arguments, cwd=cwd, env=env)
+    return toolwire_command("run", *MODEL, *ONCE, "--base-url", server.url, *arguments, cwd=cwd, env=env)
 
 
 def test_json_prints_every_event() -> None:
@@ -27,7 +30,7 @@ def test_json_prints_every_event() -> None:
         ran = ask(server, "What is 17 * 23?", "--json")
     assert (ran.code, ran.err) == (0, "")
     types = [event["type"] for event in ran.lines]
-    assert types[0] == "turn_started"
+    assert types[:2] == ["run_started", "turn_started"]
     assert types[-1] == "run_finished"
     assert types.index("tool_started") < types.index("tool_finished")
     assert ran.lines[types.index("tool_finished")]["result"]["content"].endswith("391")
@@ -42,7 +45,9 @@ def test_json_prints_every_event() -> None:
 def test_the_screen_tells_it_in_order() -> None:
     with ModelServer([CALCULATE, ANSWER]) as server:
         ran = ask(server, "What is 17 * 23?")
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
+    session, again = ran.err.removeprefix("toolwire: session ").rstrip("\n").split(GO_ON)
+    assert session == again
     expected = [
         f"test, at {server.url}\n",
         "Tools: current_time, calculate",
@@ -73,7 +78,7 @@ def test_calls_in_text() -> None:
     deltas = [{"content": piece} for piece in (f"Let me see. {call[:3]}", call[3:20], f"{call[20:]}\n\n{time}\n")]
     with ModelServer([sse(*deltas), ANSWER]) as server:
         ran = ask(server, "What is 17 * 23?", "--stream-parser", "xml")
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
     assert "Let me see." in ran.out
     assert "● calculate  expression: 17 * 23\n● current_time  zone: Europe/Paris\n  → calculate: " in ran.out
     assert "<" not in ran.out, "a call is shown as one, not as it was written"
@@ -87,7 +92,7 @@ def test_fences_around_calls_in_text_are_not_shown() -> None:
     call = '{"tool": {"function": "calculate", "parameters": {"expression": "17 * 23"}}}'
     with ModelServer([sse({"content": f"So:\n```json\n{call}\n```\n"}), ANSWER]) as server:
         ran = ask(server, "What is 17 * 23?", "--stream-parser", "json")
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
     assert "● calculate  expression: 17 * 23\n  → " in ran.out
     assert "```" not in ran.out
 
@@ -216,6 +221,56 @@ def test_a_model_that_never_stops_calling() -> None:
     assert len(server.requests) == 3
 
 
+def test_a_bound_ends_a_run_and_says_which_option_it_was() -> None:
+    with ModelServer([CALCULATE]) as server:
+        tokens = ask(server, "Go on", "--max-tokens", "40")
+    assert_sentence(tokens, 1, "45 of its 40 tokens", "--max-tokens")
+    assert len(server.requests) == 3
+    with ModelServer([None]) as server:
+        seconds = ask(server, "Go on", "--max-seconds", "0.4")
+    assert_sentence(seconds, 1, "not over after 0.4 seconds", "--max-seconds")
+    with ModelServer([CALCULATE]) as server:
+        repeated = ask(server, "Go on")
+    assert_sentence(
+        repeated, 1, f"the same calls {Bounds().repeats} times in a row", "Say what it should do otherwise."
+    )
+    assert "Bounds" not in tokens.err + seconds.err + repeated.err
+
+
+def test_a_request_that_failed_goes_out_again_and_the_person_is_told() -> None:
+    busy = (429, {"error": {"message": "slow down", "code": "rate_limit"}})
+    with ModelServer([busy, ANSWER]) as server:
+        ran = toolwire_command("run", "Hi", *MODEL, "--base-url", server.url, "--retries", "1")
+    assert ran.code == 0
+    assert len(server.requests) == 2
+    (told,) = [line for line in ran.out.splitlines() if "trying again in " in line]
+    assert "slow down" in told
+
+
+def test_the_tool_choice_reaches_the_first_request() -> None:
+    with ModelServer([CALCULATE, ANSWER]) as server:
+        ran = ask(server, "Go", "--tool-choice", "calculate")
+    assert ran.code == 0
+    first, second = server.requests
+    assert first["tool_choice"] == {"type": "function", "function": {"name": "calculate"}}
+    assert second.get("tool_choice", "auto") == "auto"
+
+
+PICTURE = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
+
+
+def test_what_is_attached_goes_along_with_the_question(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PICTURE)
+    with ModelServer([ANSWER]) as server:
+        ran = ask(server, "What is this?", "--attach", str(tmp_path / "a.png"), "--attach", "https://x.test/b.png")
+    assert ran.code == 0, ran.err
+    text, *pictures = server.requests[0]["messages"][0]["content"]
+    assert text == {"type": "text", "text": "What is this?"}
+    assert [each["type"] for each in pictures] == ["image_url", "image_url"]
+    assert pictures[0]["image_url"]["url"].startswith("data:image/png;base64,")
+    assert pictures[1]["image_url"]["url"] == "https://x.test/b.png"
+
+
 def test_a_key_that_is_refused_is_not_shown() -> None:
     refused = {"error": {"message": f"Incorrect API key provided: {KEY}.", "code": "invalid_api_key"}}
     with ModelServer([(401, refused)]) as server:
@@ -228,7 +283,7 @@ def test_a_key_that_is_refused_is_not_shown() -> None:
 
 
 def test_a_password_in_the_address_is_not_shown() -> None:
-    ran = toolwire_command("run", "Hi", *MODEL, "--base-url", "http://me:hunter22@127.0.0.1:9/v1")
+    ran = toolwire_command("run", "Hi", *MODEL, *ONCE, "--base-url", "http://me:hunter22@127.0.0.1:9/v1")
     assert_sentence(ran, 1, "127.0.0.1")
     assert "hunter22" not in ran.out + ran.err
 
@@ -251,7 +306,7 @@ def test_a_server_that_is_down() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-    ran = toolwire_command("run", "Hi", *MODEL, "--base-url", url)
+    ran = toolwire_command("run", "Hi", *MODEL, *ONCE, "--base-url", url)
     assert_sentence(ran, 1, "cannot reach", "connection refused", "Is the server running?")
 
 
@@ -264,7 +319,7 @@ def test_a_server_that_stays_silent() -> None:
 def test_an_answer_that_breaks_off_runs_nothing() -> None:
     with ModelServer([CALCULATE[: CALCULATE.index(b'"finish_reason"')]]) as server:
         ran = ask(server, "Hi", "--json")
-    assert_sentence(ran, 1, "Try again")
+    assert_sentence(ran, 1, "cannot run 3 times in a row")
     assert "tool_started" not in [event["type"] for event in ran.lines]
 
 
@@ -281,6 +336,13 @@ WRONG_USAGE = [
     (["Hi", *MODEL, "--timeout", "nan"], 2, ["--timeout nan"]),
     (["Hi", *MODEL, "--timeout", "soon"], 2, ["soon"]),
     (["Hi", *MODEL, "--max-turns", "0"], 2, ["--max-turns 0"]),
+    (["Hi", *MODEL, "--max-tokens", "0"], 2, ["--max-tokens 0"]),
+    (["Hi", *MODEL, "--max-seconds", "nan"], 2, ["--max-seconds nan"]),
+    (["Hi", *MODEL, "--retries", "-1"], 2, ["--retries -1"]),
+    (["Hi", *MODEL, "--base-url", "http://127.0.0.1:9", "--tool-choice", "x"], 2, ["'x'", "auto, none, required"]),
+    (["Hi", *MODEL, "--attach", "missing.png"], 2, ["missing.png"]),
+    (["Hi", *MODEL, "--replay", "x"], 2, ["--replay", "QUESTION", "--json"]),
+    (["Hi", *MODEL, "--base-url", "http://127.0.0.1:9", "--record", "/no/such/x"], 1, ["/no/such/x"]),
     (["  ", *MODEL], 2, ["the question is empty"]),
     (["Hi", "there", *MODEL], 2, ["there"]),
     (["Hi", "--modell", "x:y"], 2, ["--modell", "--model"]),
@@ -316,44 +378,10 @@ def test_questions_at_a_terminal_are_one_conversation() -> None:
     assert roles == ["user", "assistant", "tool", "assistant", "user"]
 
 
-def test_ctrl_c_ends_the_answer_and_not_the_conversation() -> None:
-    with (
-        ModelServer([None, ANSWER]) as server,
-        Terminal("run", *MODEL, "--base-url", server.url) as terminal,
-    ):
-        terminal.wait_for("> ")
-        terminal.type("Are you there?\n")
-        terminal.wait_for("waiting for the model")
-        server.wait_for_requests(1)
-        terminal.type(CTRL_C)
-        terminal.wait_for("interrupted")
-        terminal.wait_for("> ")
-        terminal.type("And now?\n")
-        terminal.wait_for("It is 391.")
-        terminal.wait_for("> ")
-        time.sleep(0.1)  # the prompt is there a moment before the line editor behind it
-        terminal.type(CTRL_C)
-        terminal.wait_for("interrupted")
-        terminal.wait_for("> ")
-        terminal.type(CTRL_D)
-        assert terminal.end() == 0
-
-
-def test_ctrl_c_ends_a_single_question_with_130() -> None:
-    with (
-        ModelServer([None]) as server,
-        Terminal("run", "Hello?", *MODEL, "--base-url", server.url) as terminal,
-    ):
-        terminal.wait_for("waiting for the model")
-        terminal.type(CTRL_C)
-        assert terminal.end() == 130
-        assert "Traceback" not in terminal.screen
-
-
 def test_a_failed_answer_does_not_end_the_conversation() -> None:
     with (
         ModelServer([(500, {"error": {"message": "boom"}}), ANSWER]) as server,
-        Terminal("run", *MODEL, "--base-url", server.url) as terminal,
+        Terminal("run", *MODEL, *ONCE, "--base-url", server.url) as terminal,
     ):
         terminal.wait_for("> ")
         terminal.type("First\n")

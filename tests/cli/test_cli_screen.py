@@ -6,9 +6,27 @@ import pytest
 
 from cli.chat_bytes import call_deltas, sse
 from feeding import read, typed_sse, whole
-from toolwire.agent.events import HistoryMoved, ToolFinished, ToolProgress, ToolStarted
+from toolwire.agent.events import (
+    AgentEvent,
+    HistoryCompacted,
+    HistoryMoved,
+    HookFailed,
+    NestedEvent,
+    ParserChanged,
+    RequestRetried,
+    RunFailed,
+    RunFinished,
+    RunInterrupted,
+    RunStarted,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+)
+from toolwire.chunks import StopReason, TokenUsage
 from toolwire.cli.console import PlainConsole
-from toolwire.cli.screen import ARGUMENTS_SHOWN, SERVER_TOOL_SHOWN, Screen
+from toolwire.cli.screen import SERVER_TOOL_SHOWN, Screen
+from toolwire.cli.telling import ARGUMENTS_SHOWN
+from toolwire.errors import ErrorInfo
 from toolwire.execution.executor import ToolResult
 from toolwire.stream.invocation import ToolInvocation
 from toolwire.stream.pipeline import Stream
@@ -159,3 +177,100 @@ def test_while_a_question_stands_nothing_else_is_written(capsys: pytest.CaptureF
         assert capsys.readouterr().out == ""
         raise KeyboardInterrupt
     assert capsys.readouterr().out == "  → now: 12:30\n"
+
+
+# What happens beside the conversation, and what ends it.
+
+BUSY = ErrorInfo("RateLimited", "openai asks to slow down (429): wait\x1b[2J", "", {"status": 429})
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (RunStarted("openai", "m", "xml"), ""),
+        (
+            RequestRetried(1, 2, 2.345, BUSY),
+            "slow down (429): wait␛[2J; trying again in 2.3 s (attempt 3)\n",
+        ),
+        (RequestRetried(1, 1, 34.0, BUSY), "; trying again in 34 s (attempt 2)\n"),
+        (ParserChanged(1, "xml", "it refused tools"), "it refused tools; from now on it is told of its tools in words"),
+        (
+            HistoryCompacted(1, ["2 old results"], 9000, 4000, 10000),
+            "9,000 tokens are now about 4,000",
+        ),
+        (HistoryCompacted(1, ["2 old results\x1b[2J"], 9000, 4000, 10000), "\n2 old results␛[2J\n"),
+        (HookFailed("Mine", ErrorInfo("X", "boom")), "The hook Mine failed"),
+        (RunInterrupted(1, TokenUsage()), "(interrupted)\n"),
+    ],
+)
+def test_what_happens_beside_the_conversation(
+    capsys: pytest.CaptureFixture[str], event: AgentEvent, words: str
+) -> None:
+    screen = Screen(PlainConsole())
+    screen.show(event)
+    screen.settle()
+    out = capsys.readouterr().out
+    assert words in out
+    assert bool(out) is bool(words)
+    assert "\x1b[2J" not in out
+
+
+def test_an_interrupt_shows_what_was_held_back(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal the last word is written when it is known to be whole."""
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Screen(PlainConsole())
+    stream = Stream("openai-chat")
+    for event in stream.feed(sse({"content": "the last word"}).partition(b"\n\n")[0] + b"\n\n"):
+        screen.show(event)
+    assert "word" not in capsys.readouterr().out
+    screen.show(RunInterrupted(1, TokenUsage()))
+    assert "word\n\n" in capsys.readouterr().out
+
+
+def nested(*path: str, event: AgentEvent) -> NestedEvent:
+    """An event of an agent below agents; the path is the ids of their calls."""
+    first, *rest = path
+    return NestedEvent(1, first, nested(*rest, event=event) if rest else event)
+
+
+def test_an_agent_below_is_told_by_its_calls_and_results(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(PlainConsole())
+    begin(screen, invocation("a", "researcher", task="x"), invocation("b", "researcher", task="y"))
+    inner = invocation("c1", "read_file", path="a\x1b[2J")
+    for event in streamed("read_file", '{"path": "a"}'):
+        screen.show(nested("a", event=event))
+    screen.show(nested("a", event=ToolStarted(1, "c1", inner)))
+    screen.show(nested("a", event=ToolProgress(1, "c1", "half")))
+    screen.show(nested("a", event=finished("c1", "read_file", "one\ntwo " + "x" * 1000)))
+    screen.show(nested("b", event=ToolStarted(1, "c1", invocation("c1", "helper", task="z"))))
+    screen.show(nested("b", "c1", event=ToolStarted(1, "d", invocation("d", "now"))))
+    screen.show(nested("b", "c1", event=ToolFinished(1, "d", ToolResult("d", "now", "Error: no", is_error=True))))
+    screen.show(nested("b", event=RequestRetried(1, 1, 1.0, BUSY)))
+    screen.show(nested("b", event=RunFailed(ErrorInfo("X", "gave up"), 1)))
+    screen.show(nested("a", event=RunFinished("done", StopReason.STOP, 1, TokenUsage())))
+    screen.settle()
+    lines = capsys.readouterr().out.splitlines()
+    one, two = '  researcher {"task":"x"}', '  researcher {"task":"y"}'
+    assert lines[0] == f'{one} ● read_file {{"path":"a\\u001b[2J"}}'
+    assert lines[1].startswith(f"{one} → read_file: one two xxx")
+    assert lines[1].endswith("…")
+    assert len(lines[1]) < 300
+    assert lines[2] == f'{two} ● helper {{"task":"z"}}'
+    assert lines[3] == f"{two} › helper ● now"
+    assert lines[4] == f"{two} › helper ✗ now: Error: no"
+    assert "trying again" in lines[5]
+    assert lines[6] == f"{two} ✗ gave up"
+    assert len(lines) == 7
+
+
+def test_the_text_of_an_agent_below_does_not_pile_up_while_a_question_stands() -> None:
+    screen = Screen(PlainConsole())
+    begin(screen, invocation("a", "researcher"))
+    with screen.held():
+        for event in streamed("read_file", '{"path": "a"}'):
+            screen.show(nested("a", event=event))
+        screen.show(nested("a", event=ToolProgress(1, "c1", "half")))
+        assert screen._held == []

@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError
 
 from .. import __version__
 from .faults import USAGE, guarded, say
-from .inputs import STANDARD_INPUT
+from .inputs import NEWEST, STANDARD_INPUT
 
 _HERE = __name__.rpartition(".")[0]
 
@@ -19,7 +19,7 @@ _HERE = __name__.rpartition(".")[0]
 def run_command(tokens: Sequence[str]) -> int:
     """Runs one command line; gives the exit code. Whatever goes wrong is a sentence on standard error."""
     _settle_streams()
-    return guarded(lambda: _dispatch([STANDARD_INPUT if token == "-" else token for token in tokens]))
+    return guarded(lambda: _dispatch(spelled_out([STANDARD_INPUT if token == "-" else token for token in tokens])))
 
 
 def _dispatch(tokens: Sequence[str]) -> int:
@@ -31,6 +31,22 @@ def _dispatch(tokens: Sequence[str]) -> int:
         say(words[:1].lower() + words[1:], f"See: toolwire {command}--help")
         return USAGE
     return result if isinstance(result, int) else 0
+
+
+def spelled_out(tokens: list[str]) -> list[str]:
+    """`--resume` stands for the newest session where no id follows: nothing, an option, or words with blanks."""
+    if tokens[:1] != ["run"]:
+        return tokens
+    spelled: list[str] = []
+    for place, token in enumerate(tokens):
+        spelled.append(token)
+        if token == "--":
+            return spelled + tokens[place + 1 :]
+        if token == "--resume":
+            following = tokens[place + 1 : place + 2]
+            if not following or following[0].startswith(("-", "\0")) or len(following[0].split()) != 1:
+                spelled.append(NEWEST)
+    return spelled
 
 
 def make_app() -> App:
@@ -69,6 +85,21 @@ def make_app() -> App:
     for name, summary in _LOCAL_COMMANDS:
         local.command(f"{_HERE}.local:{name}", name=name, help=summary, help_epilogue=f"Example: toolwire local {name}")
     app.command(local)
+    sessions = App(
+        name="sessions",
+        help="The conversations of toolwire run that are kept.",
+        help_epilogue="Example: toolwire sessions list",
+        sort_key=len(_COMMANDS) + 3,
+    )
+    for name, summary, usage, example in _SESSIONS_COMMANDS:
+        sessions.command(
+            f"{_HERE}.sessions:{name}",
+            name=name.removesuffix("_sessions"),
+            help=summary,
+            usage=f"Usage: toolwire sessions {name.removesuffix('_sessions')} {usage}",
+            help_epilogue=f"Example: toolwire sessions {name.removesuffix('_sessions')} {example}".rstrip(),
+        )
+    app.command(sessions)
     policy = App(
         name="policy",
         help="What may run here, what is asked about and what is denied.",
@@ -153,6 +184,12 @@ _POLICY_COMMANDS = (
         "",
     ),
     ("explain", "Says what would happen to a call, and why. Nothing runs.", "[OPTIONS]", '--command "git push"'),
+)
+_SESSIONS_COMMANDS = (
+    ("list_sessions", "Lists them, the newest last.", "[OPTIONS]", "--here"),
+    ("show", "Shows all that was said and done in one.", "[OPTIONS] ID", "261116-a3fk7q"),
+    ("export", "Writes one as Markdown to read, or as JSON.", "[OPTIONS] ID", "261116-a3fk7q -o talk.md"),
+    ("delete", "Removes some for good.", "[OPTIONS] ID...", "261116-a3fk7q"),
 )
 _SANDBOX_COMMANDS = (
     ("test", "Tries to get out of the sandbox, and says what holds on this machine."),

@@ -193,13 +193,13 @@ class _Question:
     def _help(self) -> Iterator[Line]:
         lines = ["y: run it, this once."]
         if self._can_last():
-            lines.append("s: run it, and all that fits the rule above until this session ends; s 2 takes the second.")
+            lines.append("s: run it, and all that fits the rule above until toolwire ends; s 2 takes the second.")
             if self._kept_in:
                 lines.append("a: the same from now on, in this workspace.")
         lines.append("n: do not run it. With words behind it (n because …) the model is told why; d asks you for them.")
         if self._can_be_refused():
             lines.append(
-                "ns: do not run it, nor all that fits the rule above until this session ends; ns 2 takes the second."
+                "ns: do not run it, nor all that fits the rule above until toolwire ends; ns 2 takes the second."
             )
             if self._kept_in:
                 lines.append("na: the same from now on, in this workspace.")

@@ -19,6 +19,8 @@ BUG = 70
 INTERRUPTED = 130
 READER_LEFT = 141
 
+_SHOWN = 300
+"""Characters of what a replay compares."""
 _USAGE_TYPES = frozenset({"ConfigError", "ToolDefinitionError"})
 
 
@@ -44,14 +46,30 @@ def _command_hint(error: ErrorInfo) -> str:
     """The library's hints name its arguments; here the same things are options and variables."""
     if error.type == "TimedOut" and error.facts.get("which") == "idle":
         return "Try again; if the server is only slow, raise --timeout."
-    if error.type == "RunLimitReached" and error.facts.get("what") == "turns":
-        return "Raise --max-turns if the task needs more."
+    if error.type == "RunLimitReached":
+        return _LIMIT_HINTS.get(str(error.facts.get("what")), error.hint)
+    if error.type == "ReplayDiffers":
+        then, now = (str(error.facts.get(name, "nothing"))[:_SHOWN] for name in ("recorded", "replayed"))
+        return f"It was {then}; now it is {now}"
+    if error.type == "SessionFailed":
+        return f"{error.hint} To go on without writing it down: --no-session".lstrip()
     if error.type == "AuthenticationFailed" and "status" not in error.facts:
         return error.hint.replace(", or pass api_key", "").rstrip(".") + "; toolwire providers lists what is set up."
     return error.hint or _HINTS.get(error.type, "")
 
 
+_LIMIT_HINTS = {
+    "Vetoed": "Nothing of it was sent. Ask otherwise.",
+    "RecordingFailed": "Name a file that toolwire run --record wrote.",
+    "turns": "Raise --max-turns if the task needs more.",
+    "tokens": "Raise --max-tokens if the task needs more; --resume goes on from here.",
+    "seconds": "Raise --max-seconds if the task needs more; --resume goes on from here.",
+    "repeated calls": "Say what it should do otherwise.",
+}
+"""For each bound of a run, in the words of the command."""
 _HINTS = {
+    "Vetoed": "Nothing of it was sent. Ask otherwise.",
+    "RecordingFailed": "Name a file that toolwire run --record wrote.",
     "ProtocolError": "Try again; if it stays so, the server does not speak the format that was expected of it.",
     "ProviderError": "Try again later; the provider's status page may say more.",
 }

@@ -24,6 +24,9 @@ SMALL = 64 * MIB
 STANDARD_INPUT = "\0-"
 """What `-` on the command line becomes: no file can have this name, and no option parser takes it for an option."""
 
+NEWEST = "\0newest"
+"""What `--resume` becomes where no id stands behind it."""
+
 
 def as_text(argument: str) -> str:
     """What was written on the command line as text that can be sent and printed, also when its bytes are none."""

@@ -83,7 +83,7 @@ def argument_lines(shown: str, width: int) -> Iterator[Line]:
     """Arguments as they were shown, each line behind a bar; a bar of dots says that the line before goes on."""
     for line in shown.split("\n"):
         bar = _LINE
-        for piece in _pieces(line, width - _BESIDE):
+        for piece in fitting_pieces(line, width - _BESIDE):
             yield Line(bar + piece)
             bar = _GO_ON
 
@@ -135,7 +135,7 @@ def sentence(text: str, width: int, style: str = "") -> Iterator[Line]:
     if len(text) > SENTENCE_CHARACTERS:
         text = f"{text[:SENTENCE_CHARACTERS]}… {len(text) - SENTENCE_CHARACTERS:,} more characters"
     indent = "  "
-    for piece in _pieces(text, width - _BESIDE, words=True):
+    for piece in fitting_pieces(text, width - _BESIDE, words=True):
         yield Line(indent + piece.rstrip(), style)
         indent = " " * len(_LINE)
 
@@ -166,7 +166,7 @@ def _warnings(found: Iterable[str], width: int) -> Iterator[Line]:
         yield from sentence(f"Look out: {warning}", width, "bold red")
 
 
-def _pieces(text: str, width: int, *, words: bool = False) -> Iterator[str]:
+def fitting_pieces(text: str, width: int, *, words: bool = False) -> Iterator[str]:
     """The text in pieces of at most `width` cells, broken between `words` where there are any."""
     width = max(width, 8)
     start = end = cells = 0

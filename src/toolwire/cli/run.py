@@ -5,30 +5,37 @@ from __future__ import annotations
 import math
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from ..agent.asking import Retries
+from ..agent.bounds import Bounds
 from ..agent.endpoint import environment
 from ..agent.events import AgentEvent
-from ..agent.loop import MAX_TURNS, Agent
+from ..agent.loop import Agent
 from ..approval.audit import audit_path
 from ..approval.files import load_policy, policy_paths
 from ..approval.memory import FileMemory
 from ..approval.policy import Mode, Policy
 from ..errors import ConfigError
+from ..messages import Part
 from ..providers.catalog import find_provider
+from ..providers.encoding import check_tool_choice
 from ..providers.endpoint import resolve
 from ..refusals import shown_url
-from ..transport import AiohttpTransport, Timeouts
+from ..transport import AiohttpTransport, Timeouts, Transport
 from .ask import TerminalQuestion
 from .choose import check_choice, choose_model
 from .console import PlainConsole, has_person
+from .conversation import Conversation
 from .inputs import STANDARD_INPUT, as_text, read_whole
 from .install import NAME, ensure_weights
+from .keeping import Keeping, check_resume
+from .recordings import recording, replay_recording
 from .screen import Screen
-from .session import Session
 from .toolset import ToolSet, set_words, tools_of
 from .visible import json_bytes
 from .working import find_workspace, missing_folders
@@ -56,7 +63,16 @@ def run(
     headless: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     no_audit: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    max_turns: Annotated[int, Parameter(metavar="N")] = MAX_TURNS,
+    attach: Annotated[list[str] | None, Parameter(metavar="FILE", negative="")] = None,
+    tool_choice: Annotated[str, Parameter(metavar="CHOICE", show_default=False)] = "auto",
+    resume: Annotated[str | None, Parameter(metavar="[ID]")] = None,
+    no_session: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    record: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    replay: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    max_turns: Annotated[int, Parameter(metavar="N")] = Bounds().turns,
+    max_tokens: Annotated[int | None, Parameter(metavar="N")] = None,
+    max_seconds: Annotated[float | None, Parameter(metavar="SECONDS")] = None,
+    retries: Annotated[int, Parameter(metavar="N")] = Retries().attempts - 1,
     timeout: Annotated[float, Parameter(metavar="SECONDS")] = Timeouts().idle,
 ) -> int:
     """Asks a model that has tools, and shows everything as it happens.
@@ -94,60 +110,128 @@ def run(
         Write nothing into the audit trail (see toolwire audit).
     json
         Print every event as one JSON line. Nobody is asked.
+    attach
+        A picture, a sound, a document or a text that goes along with the question: a file, or an address.
+        Can be given several times.
+    tool_choice
+        Whether the first answer calls tools: auto, none, required, or the name of the tool that it must call.
+    resume
+        Go on with an earlier conversation: the one with this id, or else the newest of this folder.
+        Its model is asked unless another is named. All of them: toolwire sessions list.
+    no_session
+        Do not keep the conversation for --resume.
+    record
+        Write all that the provider sends and all that happens into a new file, without keys: for bug reports.
+    replay
+        Show a recorded run again, without a network. Nothing runs and nobody is asked.
     max_turns
         Requests for one question, at most.
+    max_tokens
+        Tokens for one question, sent and received together, at most. Looked at before each request.
+    max_seconds
+        Time for one question, with that of tools and of your answers, at most.
+    retries
+        How often a request goes out again that failed before its answer began.
     timeout
         How long the server may be silent.
     """
-    if max_turns < 1:
-        raise ConfigError(f"--max-turns {max_turns} leaves no request to make", hint="Give 1 or more.")
+    if replay is not None:
+        given = {"--model": model, "--resume": resume, "--record": record, "--attach": attach, "QUESTION": question}
+        if not_with := [name for name, value in given.items() if value]:
+            raise ConfigError(
+                f"--replay shows what was recorded, and {', '.join(not_with)} would have no say in it",
+                hint="Give it alone, or with --json.",
+            )
+        return replay_recording(replay, _print_json if json else None)
+    bounds = _bounds(max_turns, max_tokens, max_seconds)
+    if retries < 0:
+        raise ConfigError(f"--retries {retries} is no number of times", hint="Give 0 or more.")
     if not (math.isfinite(timeout) and timeout > 0):
         raise ConfigError(f"--timeout {timeout:g} is no time to wait", hint="Give seconds, such as 60.")
     if question == STANDARD_INPUT:
         question = read_whole(STANDARD_INPUT).decode("utf-8", "replace")
     if question is not None and not question.strip():
         raise ConfigError("the question is empty", hint='Ask something: toolwire run "What is 17 * 23?"')
-    check_choice(model, base_url, os.environ)
-    console = PlainConsole()
-    chosen = as_text(model) if model is not None else choose_model(os.environ, console, ask=not json)
-    if chosen.lower().endswith(".gguf") and find_provider(chosen.partition(":")[0]) is None:
-        chosen = f"local:{chosen}"
-    words = describe(chosen, base_url)
+    base_url = None if base_url is None else as_text(base_url)
+    person = has_person() and not json
+    if resume is not None:
+        check_resume(no_session=no_session, system=system, has_question=question is not None or person)
+    attached = _attached(attach or [])
 
     files = policy_paths(os.environ)
     workspace = find_workspace(files, further=root or [])
-    policy = load_policy(workspace, mode=None if mode is None else as_text(mode), paths=files)
-    screen = Screen(console)
-    person = has_person() and not json
-    asker = TerminalQuestion(console, screen, kept_in=str(files.always)) if person and not headless else None
-    chosen_set: ToolSet = tools or ("demo" if words == EMBEDDED_WORDS else "builtin")
-    given = [] if no_tools else tools_of(chosen_set, workspace, asker, sandbox=not no_sandbox)
-    agent = Agent(
-        chosen,
-        given,
-        system_prompt=as_text(system),
-        approve=asker,
-        policy=policy,
-        workspace=workspace,
-        memory=FileMemory(files.always),
-        audit=None if no_audit else audit_path(os.environ),
-        base_url=None if base_url is None else as_text(base_url),
-        transport=AiohttpTransport(timeouts=Timeouts(idle=timeout)),
-        max_turns=max_turns,
-        stream_parser=None if stream_parser is None else as_text(stream_parser),
-        repair=repair,
-    )
-    if words == EMBEDDED_WORDS:
-        ensure_weights()
-    if json:
-        return Session(agent, _print_json).ask_once(as_text(question or DEMO_QUESTION))
-    screen.header(words, *set_words(given, workspace, missing_folders(files)), *_mode_words(policy, headless))
-    session = Session(agent, screen.show, screen)
-    if question is None and person:
-        return session.chat()
-    if question is None:
-        screen.question(DEMO_QUESTION)
-    return session.ask_once(as_text(question or DEMO_QUESTION))
+    with ExitStack() as closing:
+        keeping = closing.enter_context(Keeping(workspace.root, keep=not no_session, resume=resume))
+        console = PlainConsole()
+        if model is None and keeping.model:
+            chosen, base_url = keeping.model, base_url or keeping.base_url
+        else:
+            check_choice(model, base_url, os.environ)
+            chosen = as_text(model) if model is not None else choose_model(os.environ, console, ask=not json)
+        if chosen.lower().endswith(".gguf") and find_provider(chosen.partition(":")[0]) is None:
+            chosen = f"local:{chosen}"
+        words = describe(chosen, base_url)
+
+        policy = load_policy(workspace, mode=None if mode is None else as_text(mode), paths=files)
+        screen = Screen(console)
+        asker = TerminalQuestion(console, screen, kept_in=str(files.always)) if person and not headless else None
+        chosen_set: ToolSet = tools or ("demo" if words == EMBEDDED_WORDS else "builtin")
+        offered = [] if no_tools else tools_of(chosen_set, workspace, asker, sandbox=not no_sandbox)
+        check_tool_choice(as_text(tool_choice), offered)
+        transport: Transport = AiohttpTransport(timeouts=Timeouts(idle=timeout))
+        recorder = None if record is None else closing.enter_context(recording(record))
+        agent = Agent(
+            chosen,
+            offered,
+            system_prompt=as_text(system),
+            approve=asker,
+            policy=policy,
+            workspace=workspace,
+            memory=FileMemory(files.always),
+            audit=None if no_audit else audit_path(os.environ),
+            base_url=base_url,
+            transport=transport if recorder is None else recorder.transport(transport),
+            tool_choice=as_text(tool_choice),
+            bounds=bounds,
+            retries=Retries(attempts=retries + 1),
+            stream_parser=None if stream_parser is None else as_text(stream_parser),
+            repair=repair,
+            hooks=[] if recorder is None else [recorder],
+            session=keeping.session_for(chosen, base_url),
+        )
+        if words == EMBEDDED_WORDS:
+            ensure_weights()
+        if json:
+            return Conversation(agent, _print_json, attached=attached).ask_once(as_text(question or DEMO_QUESTION))
+        screen.header(words, *set_words(offered, workspace, missing_folders(files)), *_mode_words(policy, headless))
+        if resumed := keeping.resumed_words():
+            screen.header(*resumed)
+        conversation = Conversation(agent, screen.show, screen, attached=attached)
+        if question is None and person:
+            return conversation.chat(at_end=keeping.tell)
+        if question is None:
+            screen.question(DEMO_QUESTION)
+        return conversation.ask_once(as_text(question or DEMO_QUESTION), at_end=keeping.tell)
+
+
+def _attached(names: list[str]) -> list[Part]:
+    """What goes along with the first question."""
+    if not names:
+        return []
+    from ..attachments import attachment
+
+    return [attachment(name) for name in names]
+
+
+def _bounds(turns: int, tokens: int | None, seconds: float | None) -> Bounds:
+    """What the options say; an error is in their words."""
+    if turns < 1:
+        raise ConfigError(f"--max-turns {turns} leaves no request to make", hint="Give 1 or more.")
+    if tokens is not None and tokens < 1:
+        raise ConfigError(f"--max-tokens {tokens} leaves nothing to say", hint="Give how many, such as 100000.")
+    if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+        raise ConfigError(f"--max-seconds {seconds:g} is no time to work in", hint="Give seconds, such as 600.")
+    return Bounds(turns=turns, tokens=tokens, seconds=seconds)
 
 
 def describe(model: str, base_url: str | None) -> str:

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.status import Status
@@ -19,8 +18,9 @@ from rich.text import Text
 from ..agent.events import (
     AgentEvent,
     ApprovalAsked,
-    HistoryMoved,
+    NestedEvent,
     RunFinished,
+    RunInterrupted,
     ToolFinished,
     ToolProgress,
     ToolStarted,
@@ -29,7 +29,9 @@ from ..agent.events import (
 from ..chunks import StopReason
 from ..execution.executor import ToolResult
 from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent, SegmentType
-from .visible import json_bytes, one_line, visible
+from .nested import NestedCalls, innermost
+from .telling import call_words, event_words
+from .visible import one_line, visible
 from .wrapping import WordWrap
 
 CALL_CHARACTERS = 4_000
@@ -37,9 +39,6 @@ CALL_CHARACTERS = 4_000
 
 RESULT_LINES, RESULT_CHARACTERS = 10, 800
 """How much of a result is shown; the model gets all of it."""
-
-ARGUMENTS_SHOWN = 60
-"""Characters of the arguments that tell calls of the same tool apart."""
 
 _STYLES = {SegmentType.REASONING: "dim"}
 SERVER_TOOL_SHOWN = 200
@@ -81,10 +80,13 @@ class Screen:
         """Of this turn: the name and the arguments of each, by its id."""
         self._running: dict[str, str] = {}
         """What runs now, and what it last told."""
+        self._nested = NestedCalls()
         self._held: list[AgentEvent] | None = None
         """What happened while a question stands."""
         self._column_zero = True
         self._line_above = False
+        self._begins = False
+        """Nothing was written since the question."""
         self._started = time.monotonic()
 
     def header(self, *lines: str) -> None:
@@ -113,6 +115,7 @@ class Screen:
         """A run begins."""
         self._segments.clear()
         self._running.clear()
+        self._begins = True
         self._started = time.monotonic()
 
     def settle(self) -> None:
@@ -136,7 +139,8 @@ class Screen:
     def show(self, event: AgentEvent) -> None:
         """One event of the run."""
         if self._held is not None:
-            if not isinstance(event, ToolProgress):
+            inner = innermost(event) if isinstance(event, NestedEvent) else event
+            if not isinstance(inner, ToolProgress) and (inner is event or not isinstance(inner, SegmentEvent)):
                 self._held.append(event)
         elif isinstance(event, SegmentEvent):
             self._segment(event)
@@ -144,15 +148,17 @@ class Screen:
             self._calls.clear()
             self._running.clear()
             self.wait("waiting for the model")
-        elif isinstance(event, HistoryMoved):
+        elif words := event_words(event):
+            if self._begins:
+                self._block()
             self.settle()
-            for note in event.notes:
-                self._write(f"{one_line(note)}\n", "dim")
+            for note in words:
+                self._write(f"{self._wrapped(one_line(note), self._console.width)}\n", "dim")
             self.wait("waiting for the model")
         elif isinstance(event, ApprovalAsked):
             self.settle()
         elif isinstance(event, ToolStarted):
-            self._calls[event.id] = _call_words(event.invocation.tool_name, event.invocation.arguments)
+            self._calls[event.id] = call_words(event.invocation.tool_name, event.invocation.arguments)
             self._running[event.id] = ""
             self._wait_for_tools()
         elif isinstance(event, ToolProgress):
@@ -162,8 +168,15 @@ class Screen:
             self._running.pop(event.id, None)
             self._result(event.result)
             self._wait_for_tools()
+        elif isinstance(event, NestedEvent):
+            self._nested_event(event)
         elif isinstance(event, RunFinished):
             self._finished(event)
+        elif isinstance(event, RunInterrupted):
+            for segment_id in list(self._segments):
+                self._end(segment_id)
+            self._block()
+            self._write("(interrupted)\n", "dim")
 
     def _wait_for_tools(self) -> None:
         """Says what runs, and the last line that it told."""
@@ -173,6 +186,22 @@ class Screen:
                 last = one_line(text.rstrip().rpartition("\n")[2])
                 told.append(self._name(id) + (f" ({last[:100]})" if last else ""))
             self.wait(f"running {', '.join(told)}")
+
+    def _nested_event(self, event: NestedEvent) -> None:
+        """A line of an agent that runs as a tool: its name, and what it does. Its text comes with its result."""
+        self._calls.setdefault(event.id, call_words("agent", {}))
+        line = self._nested.line(event, self._name(event.id))
+        if line is None:
+            return
+        self.settle()
+        self._write(f"  {line.who} ", "dim")
+        self._write(f"{line.mark} ", line.style)
+        head = f"  {line.who} {line.mark} "
+        text = self._wrapped(head + line.text, self._console.width - 4)[len(head) :]
+        self._write(text.replace("\n", "\n    ") + "\n")
+        if event.id in self._running:
+            self._running[event.id] = line.text
+        self._wait_for_tools()
 
     def _name(self, id: str) -> str:
         """The tool of a call of this turn, with its arguments where another call has the same."""
@@ -190,7 +219,7 @@ class Screen:
             if len(self._segments) == 1 and not shown.blank:
                 self._open(shown)
             if event.segment_type in CALL_SEGMENTS:
-                self._calls[event.segment_id] = _call_words(event.tool_name or "", {})
+                self._calls[event.segment_id] = call_words(event.tool_name or "", {})
                 self._add(event.segment_id, "● ", "cyan")
                 self._add(event.segment_id, one_line(event.tool_name or "")[:100], "bold")
             elif event.segment_type is SegmentType.SERVER_TOOL:
@@ -205,7 +234,7 @@ class Screen:
         elif event.type is EventType.END:
             if event.segment_id in self._calls:
                 name, _ = self._calls[event.segment_id]
-                self._calls[event.segment_id] = _call_words(name, (event.metadata or {}).get("arguments", {}))
+                self._calls[event.segment_id] = call_words(name, (event.metadata or {}).get("arguments", {}))
             self._end(event.segment_id)
 
     def _content(self, event: SegmentEvent) -> None:
@@ -287,7 +316,7 @@ class Screen:
 
     def _result(self, result: ToolResult) -> None:
         self.settle()
-        self._calls.setdefault(result.id, _call_words(result.name, {}))
+        self._calls.setdefault(result.id, call_words(result.name, {}))
         name = f"{self._name(result.id)}: " if len(self._calls) > 1 else ""
         mark, style = ("✗", "red") if result.is_error else ("→", "green")
         self._write(f"  {mark} ", style)
@@ -329,6 +358,7 @@ class Screen:
         if not text:
             return
         self._still()
+        self._begins = False
         self._console.out(text, end="", style=style or None, highlight=False)
         self._line_above = not (text.endswith("\n\n") or (text == "\n" and self._column_zero))
         self._column_zero = text.endswith("\n")
@@ -337,12 +367,6 @@ class Screen:
         if self._status is not None:
             self._status.stop()
             self._status = None
-
-
-def _call_words(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
-    """A tool's name and its arguments, short and on one line."""
-    words = one_line(json_bytes(arguments).decode()) if arguments else ""
-    return one_line(name)[:100], f" {words[:ARGUMENTS_SHOWN]}{'…' * (len(words) > ARGUMENTS_SHOWN)}" if words else ""
 
 
 def _excerpt(text: str) -> tuple[str, int]:
