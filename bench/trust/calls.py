@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import aclosing, suppress
 from typing import Any
 
-from toolwire.agent.calls import Calls
+from toolwire.agent.calls import Calls, Workbench
 from toolwire.approval.audit import AuditRecord
 from toolwire.approval.gate import Gate
 from toolwire.approval.request import Answer, ApprovalRequest
@@ -103,13 +103,10 @@ async def _try(rng: random.Random, name: str, found: Found, outcomes: Counter[st
         arguments = {"name": f"c{place}", "seconds": rng.random() * LONGEST, "path": rng.choice("ab")}
         made.append((f"c{place}", rng.choice(tools), arguments))
     calls = Calls(
+        Workbench(ToolRegistry(tools), gate, Executor(gate), rng.randint(1, 4)),
         [ToolCallPart(id, tool.name, arguments) for id, tool, arguments in made],
         [ToolInvocation(id, tool.name, arguments, 1) for id, tool, arguments in made],
         {},
-        tools=ToolRegistry(tools),
-        gate=gate,
-        executor=Executor(gate),
-        parallel=rng.randint(1, 4),
         turn=1,
     )
     task = asyncio.create_task(_follow(calls, rng.choice([None, rng.randint(1, 20)])))
