@@ -19,6 +19,7 @@ COMMANDS = (
     "formats",
     "providers",
     "audit",
+    "undo",
     "local",
     "local install",
     "local status",
@@ -26,6 +27,14 @@ COMMANDS = (
     "policy",
     "policy check",
     "policy explain",
+    "sandbox",
+    "sandbox test",
+    "sandbox show",
+    "sessions",
+    "sessions list",
+    "sessions show",
+    "sessions export",
+    "sessions delete",
 )
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "command.md"
