@@ -53,7 +53,7 @@ def test_the_body_that_would_be_sent(conversation: str, tools: str) -> None:
     ("wire", "model", "place"),
     [
         ("openai-responses", "gpt-4.1-mini", "input"),
-        ("anthropic", "claude-sonnet-4-5", "messages"),
+        ("anthropic", "claude-sonnet-5", "messages"),
         ("gemini", None, "contents"),
         ("ollama", "llama3.2", "messages"),
         ("cohere", "command-a-03-2025", "messages"),

@@ -84,7 +84,7 @@ _ANTHROPIC = (
         auth=Auth("x-api-key"),
         auth_of={"ANTHROPIC_AUTH_TOKEN": BEARER},
         headers={"anthropic-version": "2023-06-01"},
-        default_model="claude-sonnet-4-5",
+        default_model="claude-sonnet-5",
     ),
     Provider(
         name="vertex-anthropic",
