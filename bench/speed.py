@@ -12,14 +12,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from . import growth, memory, sans_io, text, text_families
+from . import agent_run, growth, memory, sans_io, text, text_families
 from .loopback import WORDS as HTTP_WORDS
 from .loopback.race import Ports, Reading, race, race_table, race_verdicts, server
 from .payloads import ROOT
 from .report import Verdict, machine, write_document
 from .wires import SUBJECTS
 
-PARTS = ("http", "sans-io", "text", "growth", "memory")
+PARTS = ("http", "sans-io", "agent", "text", "growth", "memory")
 PICTURE = "performance.svg"
 OPENING = f"""
 Written by `make bench` (`python -m bench.speed`), which obtains every number on this page anew in one run; it takes
@@ -65,6 +65,14 @@ def sans_io_part(page: Page, wires: Sequence[str]) -> None:
         timings = sans_io.time_wire(SUBJECTS[wire])
         page.add(f"### {wire}, in memory", sans_io.speed_table(timings))
         page.verdicts += sans_io.speed_verdicts(timings)
+
+
+def agent_part(page: Page, wires: Sequence[str]) -> None:
+    """What a run adds to its stream."""
+    timings = agent_run.time_runs(wires)
+    if timings:
+        page.add("## Runs of an agent", agent_run.WORDS, agent_run.agent_table(timings))
+        page.verdicts += agent_run.agent_verdicts(timings)
 
 
 def text_part(page: Page) -> None:
@@ -117,6 +125,8 @@ def main() -> int:
             http_part(page, ports, wires, picture=whole)
         if "sans-io" in parts:
             sans_io_part(page, wires)
+        if "agent" in parts:
+            agent_part(page, wires)
         if "text" in parts:
             text_part(page)
         if "growth" in parts:

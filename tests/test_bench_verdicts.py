@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from bench import agent_run
 from bench.loopback.answers import bodies, chunked, frames, held_halves
 from bench.loopback.contenders import CONTENDERS, FLOOR, OURS
 from bench.loopback.race import Reading, race_table, race_verdicts
@@ -70,6 +71,20 @@ def test_prose_alone_has_a_target_in_microseconds_per_delta() -> None:
     free = Timed("xml", "Markdown and code", [9.0], 250_000)
     assert [verdict.holds for verdict in text_verdicts([], [quick, slow, free])] == [True, False]
     assert "| 0.75 s | 3.00 |" in plain_table([quick])
+
+
+@pytest.mark.parametrize(("alone", "kept", "holds"), [(2.5, 3.0, [True, True]), (2.6, 2.9, [False, True])])
+def test_a_run_costs_little_more_than_its_stream_or_it_is_a_miss(alone: float, kept: float, holds: list[bool]) -> None:
+    per_event = {agent_run.FLOOR: 0.5, agent_run.BARE: 2.0, agent_run.RUN: 2 * alone, agent_run.RUN_SESSION: 2 * kept}
+    timing = agent_run.AgentTiming("anthropic", per_event)
+    assert [verdict.holds for verdict in agent_run.agent_verdicts([timing])] == holds
+    assert f"| {2 * alone:.2f} | {alone:.2f} | {4 * alone:.1f} |" in agent_run.agent_table([timing])
+
+
+def test_runs_are_timed_to_their_end() -> None:
+    timings = agent_run.time_runs(list(SUBJECTS), deltas=20, rounds=1)
+    assert [timing.wire for timing in timings] == list(agent_run.MODELS)
+    assert all(len(timing.per_event) == 5 for timing in timings)
 
 
 def test_the_server_sends_each_answer_whole_an_event_a_chunk() -> None:

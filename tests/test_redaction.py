@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import logging
 import pickle
 import random
 import traceback
+import tracemalloc
 from base64 import b64encode
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 from bench.trust import secrets as proofs
 from rich.pretty import pretty_repr
 
+from toolwire import redaction
 from toolwire.key_shapes import is_secret_variable
 from toolwire.redaction import NO_SECRET, Redactor, Secret
 
@@ -273,3 +276,28 @@ def test_no_text_is_too_odd_and_none_grows_by_more_than_a_third() -> None:
         assert KEY[:9] not in shown
         assert "abcd" not in shown
         assert len(redactor.held(text)) <= len(text)
+
+
+def test_the_secrets_of_the_environment_are_learnt_once() -> None:
+    """What they are found by is a thousand times as long as they are: with one for each agent, many would not fit."""
+    environment = {f"SERVICE_{number}_API_KEY": f"{number}{KEY}{BODY[number:]}" * 2 for number in range(10)}
+    first = Redactor([KEY], environment)
+    tracemalloc.start()
+    try:
+        others = [Redactor([KEY], environment) for _ in range(100)]
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / len(others) < 1_000
+    assert {each.text(f"a {KEY} b {environment['SERVICE_7_API_KEY']}") for each in (first, *others)} == {"a *** b ***"}
+
+
+def test_a_key_is_forgotten_with_the_last_who_knew_it() -> None:
+    given = "only-here-5Rt8Wq1Zx7Lm3Vb9N"
+    redactors = [Redactor([given]), Redactor([given])]
+    assert frozenset({given}) in redaction._KNOWN
+    redactors.pop()
+    assert redactors[0].held(given) == "***"
+    redactors.clear()
+    gc.collect()
+    assert frozenset({given}) not in redaction._KNOWN

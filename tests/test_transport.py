@@ -319,6 +319,16 @@ def test_one_transport_serves_one_loop_after_another() -> None:
         asyncio.run(run(close))
 
 
+async def test_many_transports_have_in_common_what_is_large() -> None:
+    """A class and a set of signals for each would be a tenth of what a run takes."""
+    transports = [AiohttpTransport() for _ in range(3)]
+    sessions = [await transport._session() for transport in transports]
+    assert len({session._request_class for session in sessions}) == 1
+    assert len({id(trace) for session in sessions for trace in session._trace_configs}) == 1
+    for transport in transports:
+        await transport.aclose()
+
+
 @pytest.mark.parametrize(
     "url",
     [

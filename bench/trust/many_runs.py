@@ -64,7 +64,8 @@ def many_runs(count: int, seed: int) -> Found:
             found.fault(f"{told[what]} {what} are left")
     found.words = (
         f"{count:,} open at a time, {told['each'] / 1024:.0f} KiB a run; a delta arrives after "
-        f"{told['median'] * 1000:.1f} ms (median), {told['p99'] * 1000:.0f} ms (99 %); "
+        f"{told['median'] * 1000:.1f} ms (median), {told['p99'] * 1000:.0f} ms (99 %), "
+        f"where Python's garbage collector alone halts all for up to {told['halt'] * 1000:.0f} ms; "
         f"grown by {told['grown'] / 2**20:.1f} MiB in the last of {ROUNDS} rounds"
     )
     return found
@@ -235,6 +236,19 @@ class _Round:
             self.wrong.append(f"{event} {results}"[:300])
 
 
+class _Halts:
+    """How long the garbage collector has halted everything, at the longest."""
+
+    def __init__(self) -> None:
+        self.longest = self._began = 0.0
+
+    def __call__(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            self._began = time.monotonic()
+        else:
+            self.longest = max(self.longest, time.monotonic() - self._began)
+
+
 def _runs(count: int, port: int) -> dict[str, Any]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4 * count + 100)), hard))
@@ -249,10 +263,14 @@ async def _rounds(count: int, port: int, folder: Path) -> dict[str, Any]:
     before = _resident()
     rest: list[int] = []
     rounds = []
+    halts = _Halts()
+    gc.callbacks.append(halts)
     for _ in range(ROUNDS):
         rounds.append(_Round(port, folder))
         await rounds[-1].run(count)
+        longest = halts.longest
         gc.collect()
+        halts.longest = longest  # between the rounds nobody waits for it
         rest.append(_resident())
     delays = sorted(delay for each in rounds for delay in each.delays)
     return {
@@ -265,6 +283,7 @@ async def _rounds(count: int, port: int, folder: Path) -> dict[str, Any]:
         "tasks": len(asyncio.all_tasks()) - 1,
         "median": delays[len(delays) // 2],
         "p99": delays[len(delays) * 99 // 100],
+        "halt": halts.longest,
     }
 
 

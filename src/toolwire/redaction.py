@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hmac import compare_digest
 from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 from .key_shapes import Span, is_secret_member, is_secret_variable, key_spans
 
@@ -24,8 +26,7 @@ _SHORT = 4
 _HELD = 16
 """Characters of a secret in a row that a model is not shown. Fewer may be `sk-ant-api03-`, which is in every manual."""
 _STEP = 4
-_PROBE = PIECE - _STEP + 1
-"""Every run of `PIECE` characters holds `_PROBE` characters that begin at a multiple of `_STEP`."""
+"""Every run of `PIECE` characters holds so many that begin at a multiple of this: one number of four bytes."""
 _DEPTH = 100
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -75,19 +76,17 @@ class Redactor:
     `environment` adds the values of variables whose names say that they are secret.
     """
 
-    __slots__ = ("_pieces", "_probes", "_short", "_wholes")
+    __slots__ = ("_known",)
 
     def __init__(self, secrets: Iterable[Secret | str] = (), environment: Mapping[str, str] | None = None) -> None:
-        self._pieces: set[str] = set()
-        self._short: dict[int, set[str]] = {}
-        self._wholes: set[str] = set()
-        """Secrets so short that a model is shown parts of them, but never all."""
-        for secret in secrets:
-            self._add(secret.reveal() if isinstance(secret, Secret) else secret)
-        for name, value in (environment or {}).items():
-            if len(value.strip()) >= PIECE and is_secret_variable(name, value):
-                self._add(value.strip())
-        self._probes = {piece[i : i + _PROBE] for piece in self._pieces for i in range(_STEP)}
+        given = {secret.reveal() if isinstance(secret, Secret) else secret for secret in secrets}
+        found = {
+            value.strip()
+            for name, value in (environment or {}).items()
+            if len(value.strip()) >= PIECE and is_secret_variable(name, value)
+        }
+        own = [_shared(frozenset(given - found))] if given - found else []
+        self._known = [*own, _of_environment(frozenset(found))] if found else own
 
     def text(self, text: str) -> str:
         """The text without the secrets and without what looks like a key."""
@@ -96,7 +95,7 @@ class Redactor:
     def held(self, text: str) -> str:
         """The text without the secrets that were given, for a model, which may need to see what only looks like one."""
         spans = _merged([*self._spans(text)])
-        return _starred(text, [(a, b) for a, b in spans if b - a >= _HELD or text[a:b] in self._wholes])
+        return _starred(text, [(a, b) for a, b in spans if b - a >= _HELD or self._is_whole(text[a:b])])
 
     def spans(self, text: str) -> list[Span]:
         """Where the secrets that were given stand; in no order, and some may overlap."""
@@ -124,26 +123,71 @@ class Redactor:
             return STARS
         return self._value(value, depth - 1)
 
-    def _add(self, secret: str) -> None:
-        if _SHORT <= len(secret) < PIECE:
-            self._short.setdefault(len(secret), set()).add(secret)
-        for form in _forms(secret):
-            if PIECE <= len(form) < _HELD:
-                self._wholes.add(form)
-            self._pieces.update(form[i : i + PIECE] for i in range(len(form) - PIECE + 1))
+    def _is_whole(self, text: str) -> bool:
+        return any(text in known.wholes for known in self._known)
 
     def _spans(self, text: str) -> Iterator[Span]:
+        for known in self._known:
+            yield from known.spans(text)
+
+
+class _Known:
+    """Some secrets and what they are found by, which is a thousand times as long. Never changed: shared by all who know
+    the same ones.
+    """
+
+    __slots__ = ("__weakref__", "pieces", "probes", "short", "wholes")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self.pieces: set[str] = set()
+        self.short: list[str] = []
+        self.wholes: set[str] = set()
+        """Secrets so short that a model is shown parts of them, but never all."""
+        for secret in secrets:
+            if _SHORT <= len(secret) < PIECE:
+                self.short.append(secret)
+            for form in _forms(secret):
+                if PIECE <= len(form) < _HELD:
+                    self.wholes.add(form)
+                self.pieces.update(form[i : i + PIECE] for i in range(len(form) - PIECE + 1))
+        self.probes = {four for piece in self.pieces for i in range(_STEP) for four in _fours(piece[i : i + _STEP])}
+
+    def spans(self, text: str) -> Iterator[Span]:
         """Where the secrets stand: of all places only those are looked at where a part of one begins."""
-        pieces, probes = self._pieces, self._probes
-        if pieces:
-            for probe in [i for i in range(0, len(text), _STEP) if text[i : i + _PROBE] in probes]:
+        pieces, probes = self.pieces, self.probes
+        fours = _fours(text) if pieces and len(text) >= PIECE else ()
+        if not probes.isdisjoint(fours):
+            for probe in [at * _STEP for at, four in enumerate(fours) if four in probes]:
                 for start in range(max(0, probe - _STEP + 1), probe + 1):
                     if text[start : start + PIECE] in pieces:
                         yield start, start + PIECE
-        for length, wholes in self._short.items():
-            for start in range(len(text) - length + 1):
-                if text[start : start + length] in wholes:
-                    yield start, start + length
+        for secret in self.short:
+            start = text.find(secret)
+            while start >= 0:
+                yield start, start + len(secret)
+                start = text.find(secret, start + 1)
+
+
+def _fours(text: str) -> Sequence[int]:
+    """Four characters at a time, as a number: quick to look up. Whatever is not ASCII counts as a question mark."""
+    data = text.encode("ascii", "replace")
+    return memoryview(data)[: len(data) // _STEP * _STEP].cast("I")
+
+
+_KNOWN: WeakValueDictionary[frozenset[str], _Known] = WeakValueDictionary()
+
+
+def _shared(secrets: frozenset[str]) -> _Known:
+    known = _KNOWN.get(secrets)
+    if known is None:
+        known = _KNOWN[secrets] = _Known(secrets)
+    return known
+
+
+@lru_cache(maxsize=1)
+def _of_environment(secrets: frozenset[str]) -> _Known:
+    """Kept when nobody needs it: the secrets are in the process anyway, and the next agent has the same."""
+    return _shared(secrets)
 
 
 def _bytes(text: str) -> bytes:

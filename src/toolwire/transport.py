@@ -12,6 +12,7 @@ import ipaddress
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
@@ -347,8 +348,9 @@ async def _send(session: ClientSession, exchange: _Exchange, proxy: URL | None) 
         _EXCHANGE.reset(token)
 
 
+@cache
 def _reuse_trace() -> TraceConfig:
-    """Tells an exchange that its connection was kept from an earlier one."""
+    """Tells an exchange that its connection was kept from an earlier one. One for all sessions: it is large."""
     import aiohttp
 
     async def reused(session: ClientSession, context: Any, params: Any) -> None:
@@ -359,8 +361,9 @@ def _reuse_trace() -> TraceConfig:
     return trace
 
 
+@cache
 def _request_class() -> type[ClientRequest]:
-    """Requests that tell their exchange when the connection stands."""
+    """Requests that tell their exchange when the connection stands. One for all sessions: it is larger still."""
     import aiohttp
 
     class Request(aiohttp.ClientRequest):

@@ -280,3 +280,15 @@ def test_time_grows_with_the_conversation_alone() -> None:
 
     seconds(100)
     assert min(seconds(4_000) for _ in range(3)) < 8 * min(seconds(1_000) for _ in range(3)) + 0.05
+
+
+def test_calls_that_are_all_answered_at_the_end_take_no_longer() -> None:
+    def seconds(count: int) -> float:
+        turns = [turn(number, "short") for number in range(count)]
+        calls = [each for call, _ in turns for each in (user("Look."), call)]
+        start = perf_counter()
+        compact([*calls, *(results for _, results in turns), user("So?")], size_of, 100)
+        return perf_counter() - start
+
+    seconds(100)
+    assert min(seconds(2_000) for _ in range(2)) < 8 * min(seconds(500) for _ in range(3)) + 0.05

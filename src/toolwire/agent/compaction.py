@@ -198,20 +198,23 @@ def _starts(messages: Sequence[Message], role: str) -> list[int]:
     """
     later = Counter(_key(part) for message in messages for part in _results(message))
     waiting: Counter[tuple[str, str]] = Counter()
+    owed: set[tuple[str, str]] = set()
     starts: list[int] = []
     before = ""
     for number, message in enumerate(messages):
-        if message.role == role and not (role == before == "assistant"):
-            waiting = Counter({key: count for key, count in waiting.items() if later[key] > 0})
-            if not waiting:
-                starts.append(number)
-        waiting.update(_key(call) for call in message.tool_calls)
+        if message.role == role and not (role == before == "assistant") and not owed:
+            starts.append(number)
+        for call in message.tool_calls:
+            key = _key(call)
+            waiting[key] += 1
+            if later[key] > 0:
+                owed.add(key)
         for result in _results(message):
             key = _key(result)
             later[key] -= 1
-            waiting[key] -= 1
-            if waiting[key] <= 0:
-                del waiting[key]
+            waiting[key] = max(0, waiting[key] - 1)
+            if not (waiting[key] and later[key]):
+                owed.discard(key)
         if message.role != "system":
             before = message.role
     return starts
