@@ -11,6 +11,7 @@ import os
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,12 +21,18 @@ from bench.trust.secrets import WRITTEN, canaries
 from model_host import serving_app
 from toolwire import Agent, tool
 from toolwire.agent.events import RunFailed, ToolFinished
+from toolwire.agent.recordings.recording import Recorder
+from toolwire.agent.sessions.store import SessionStore
+from toolwire.cli.export import Format, exported
 from toolwire.redaction import PIECE
+from toolwire.testing import ScriptedModel, call, events_of, say, think
+from toolwire.testing import fail as refuse
 from wire_bodies import Call, End, Error, Text, body
 
 CANARIES = canaries(1000, seed=11)
 KEY, PASSWORD = CANARIES[:2]
 NAMES = ("{}_API_KEY", "{}_TOKEN", "SECRET_{}", "db_password_{}", "{}_CREDENTIALS")
+FORMATS: tuple[Format, ...] = ("markdown", "json")
 PIECES = {secret[i : i + PIECE] for secret in CANARIES for i in range(len(secret) - PIECE + 1)}
 
 
@@ -75,7 +82,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def files_in(folder: Path) -> dict[Path, str]:
-    return {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return {path: path.read_text("latin-1") for path in folder.rglob("*") if path.is_file()}
 
 
 def refused(wire: str, words: str) -> web.Response:
@@ -147,3 +154,39 @@ async def test_no_canary_is_left_anywhere(
     assert any(CANARIES[500] in content for content in sent)
     if wire == "openai-chat":
         assert [content for content in sent if KEY[:16] in content] == []
+
+
+@tool(risk="read")
+def look(name: str) -> str:
+    """Looks at something that holds secrets."""
+    return f"{name}: {KEY} {CANARIES[20:40]} http://u:{PASSWORD}@h"
+
+
+async def test_no_canary_is_in_a_session_a_recording_or_what_is_exported(home: Path) -> None:
+    """A session takes out what is no accident: sixteen characters in a row; a recording takes out every piece."""
+    said = f"{KEY} and {PASSWORD} and {' '.join(CANARIES[40:50])}"
+    url = f"http://user:{PASSWORD}@127.0.0.1:1"
+    recorder = Recorder(home / "run.jsonl")
+    answers: list[Any] = [
+        [think(said), say(said), call("look", name=f"{CANARIES[50]}.txt")],
+        refuse(429, said, retry_after=0),
+        refuse(400, said),
+    ]
+    with SessionStore(home / "sessions.db") as store:
+        session = store.create(model="openai:m", cwd=str(home / CANARIES[51]), base_url=url)
+        transport = recorder.transport(ScriptedModel(answers))
+        agent = Agent(
+            "openai:m", [look], api_key=KEY, base_url=url, transport=transport, hooks=[recorder], session=session
+        )
+        events = await events_of(agent, f"What is {CANARIES[52]}?")
+        recorder.close()
+        assert isinstance(events[-1], RunFailed)
+        for format in FORMATS:
+            (home / f"talk.{format}").write_bytes(exported(store.read(session.id), format))
+        written = files_in(home)
+    assert {"sessions.db", "sessions.db-wal", "talk.markdown", "talk.json"} <= {path.name for path in written}
+    recorded = written.pop(home / "run.jsonl")
+    assert '"how":"error"' in recorded
+    assert leaks(recorded) == set()
+    pieces = {secret[i : i + 16] for secret in CANARIES[:60] for i in range(len(secret) - 15)}
+    assert {path: found for path, text in written.items() if (found := [each for each in pieces if each in text])} == {}

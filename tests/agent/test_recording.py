@@ -20,7 +20,7 @@ from bench.trust.secrets import WRITTEN, canaries
 import aws_frames
 import toolwire
 from toolwire import Agent
-from toolwire.agent.events import RunFailed, RunFinished
+from toolwire.agent.events import HistoryMoved, RunFailed, RunFinished
 from toolwire.agent.recordings import recording as recording_module
 from toolwire.agent.recordings.masking import Mask
 from toolwire.agent.recordings.recording import Recorder
@@ -28,6 +28,7 @@ from toolwire.agent.recordings.replaying import ReplayDiffers, load_recording, r
 from toolwire.errors import ConfigError, RecordingFailed
 from toolwire.redaction import PIECE, Redactor
 from toolwire.stream.pipeline import Stream
+from toolwire.stream.segments import EventType, SegmentEvent
 from toolwire.testing import ScriptedModel, approve_all, call, events_of, fail, say
 from wire_bodies import PROVIDERS, WIRES, Call, End, Error, Piece, Text, Thought, body
 
@@ -147,6 +148,16 @@ def test_what_an_invoked_model_says_in_base64_is_masked() -> None:
     assert said == "*" * 15
 
 
+def test_what_lies_too_deep_to_be_looked_at_is_taken_out() -> None:
+    deep: list[Any] = [f"It is {KEY}."]
+    for _ in range(800):
+        deep = [deep]
+    masked = msgspec.json.encode(Mask(Redactor([KEY])).value(["near", deep]))
+    assert b"near" in masked
+    assert b"***" in masked
+    assert KEY.encode() not in masked
+
+
 def test_bytes_that_are_no_stream_are_masked() -> None:
     mask = Mask(Redactor([KEY]))
     assert mask.body([f"<p>{KEY[:9]}".encode(), f"{KEY[9:]}</p>".encode()]) == [
@@ -251,6 +262,43 @@ async def test_a_recording_that_grows_too_large_ends_the_run(tmp_path: Path, mon
     end = (await events_of(agent, "x"))[-1]
     assert isinstance(end, RunFailed)
     assert "1,000 bytes" in end.error.message
+
+
+async def test_a_recording_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording_module, "LARGEST", 20_000)
+    recorder = Recorder(tmp_path / "r")
+    script = ScriptedModel(["x" * 2_000] * 9)
+    agent = Agent("openai:m", transport=recorder.transport(script), hooks=[recorder], api_key=KEY)
+    ends = [(await events_of(agent, "x"))[-1] for _ in range(9)]
+    assert any(isinstance(end, RunFailed) and "larger than 20,000 bytes" in end.error.message for end in ends)
+    assert script.left > 0
+    assert (tmp_path / "r").stat().st_size <= 20_000
+
+
+async def test_what_only_a_request_knows_is_no_part_of_a_recording(tmp_path: Path) -> None:
+    """A password in the address is in no environment, and the server may repeat it."""
+    path = tmp_path / "run.jsonl"
+    url = f"http://user:{PASSWORD}@127.0.0.1:1"
+    await recorded(path, [spoken(f"You came with {PASSWORD}, did you?")], base_url=url)
+    text = everything_in(path)
+    assert "did y" in text
+    assert not [piece for at in range(len(PASSWORD) - PIECE + 1) if (piece := PASSWORD[at : at + PIECE]) in text]
+
+
+async def test_nothing_of_an_answer_is_written_before_it_has_ended(tmp_path: Path) -> None:
+    """Also where something else is told meanwhile: a secret may go on in what comes next."""
+    recorder = Recorder(tmp_path / "r")
+    script = ScriptedModel([[Text("The beginning"), Text(" and the end")]])
+    agent = Agent("openai:m", transport=recorder.transport(script), hooks=[recorder], api_key=KEY)
+    during = []
+    async for event in agent.run("x"):
+        if isinstance(event, SegmentEvent) and event.type is EventType.CONTENT:
+            await recorder.on_event(HistoryMoved(1, ["something is lost"]))
+            during.append((tmp_path / "r").read_text())
+    recorder.close()
+    assert len(during) > 1
+    assert not [text for text in during if '"record":"chunk"' in text]
+    assert '"record":"chunk"' in (tmp_path / "r").read_text()
 
 
 KILLED = """

@@ -30,7 +30,7 @@ from toolwire.agent.events import (
 from toolwire.agent.hooks import Hooks
 from toolwire.agent.recordings.recorded import Recording
 from toolwire.agent.recordings.recording import Recorder
-from toolwire.agent.recordings.replaying import ReplayDiffers, comparable, load_recording, replay, replay_agent
+from toolwire.agent.recordings.replaying import ReplayDiffers, comparable, compare, load_recording, replay, replay_agent
 from toolwire.approval.request import Answer, ApprovalRequest, deny
 from toolwire.errors import RecordingFailed
 from toolwire.messages import Message
@@ -46,6 +46,7 @@ from toolwire.testing import (
     think,
     token_limit,
 )
+from toolwire.transport import HttpRequest
 from wire_bodies import PROVIDERS
 
 ran: list[str] = []
@@ -370,3 +371,39 @@ async def test_a_server_whose_address_was_known_only_when_it_had_started(tmp_pat
     recording, told, _ = await record(tmp_path / "r", [CALLS, "It is 5."], base_url="http://127.0.0.1:7/v9")
     header = msgspec.structs.replace(recording.header, base_url="", model="its file")
     same(await replayed(Recording(header, recording.runs)), told[0])
+
+
+async def test_a_reader_may_take_longer_than_the_run_had(tmp_path: Path) -> None:
+    recording, [told], _ = await record(tmp_path / "r", [call("add", a=2, b=3), say("5")])
+    recording.header = msgspec.structs.replace(recording.header, bounds=Bounds(seconds=0.01))
+    events = []
+    async for event in replay(recording):
+        await asyncio.sleep(0.002)
+        events.append(event)
+    same(told, events)
+
+
+async def test_calls_that_were_mended_are_mended_again(tmp_path: Path) -> None:
+    broken = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3,}}\n</tool_call>'
+    answers = [say(broken), say("5")]
+    recording, [told], _ = await record(tmp_path / "r", answers, stream_parser="hermes", repair=True)
+    assert [event.result.content for event in told if isinstance(event, ToolFinished)] == ["5"]
+    same(told, await replayed(recording))
+
+
+async def test_a_replay_that_tells_more_or_less_differs(tmp_path: Path) -> None:
+    recording, [told], _ = await record(tmp_path / "r", [call("add", a=2, b=3), say("5")])
+    run = recording.runs[0]
+    asked = [
+        HttpRequest(url=each.request.url, headers={}, body=msgspec.json.encode(each.request.body))
+        for each in run.answers
+    ]
+    compare(1, run, told, asked)
+    for events, requests, what in (
+        (told[:-1], asked, "event"),
+        ([*told, told[-1]], asked, "event"),
+        (told, asked[:1], "request"),
+        (told, [*asked, asked[0]], "request"),
+    ):
+        with pytest.raises(ReplayDiffers, match=f"{what} .* differs"):
+            compare(1, run, events, requests)

@@ -157,6 +157,8 @@ def test_a_late_outcome_changes_nothing() -> None:
     contents = [str(part.content) for part in it.mending().results.parts if isinstance(part, ToolResultPart)]  # type: ignore[union-attr]
     assert "unknown" in contents[0]
     assert all("not run" in content for content in contents[1:])
+    early = Starting(1, "a", "save", {}, repeatable=False)
+    assert resumed([*ENTRIES[:11], Answered(2, CALLS), early]).unknown == []
 
 
 def test_an_answer_left_behind_is_no_part_of_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sqlite3
 import stat
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,16 @@ def test_cut_off_while_a_call_ran(store: SessionStore) -> None:
     assert (second.messages, second.unknown, second.info.entries) == (first.messages, [], count)
 
 
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_the_model_is_told_what_it_may_call_again(store: SessionStore, idempotent: bool) -> None:
+    session = begun(store)
+    session.answered(1, Message("assistant", [CALL]))
+    tool = dataclasses.replace(SAVE, idempotent=idempotent)
+    session.starting(1, ToolInvocation("c1", "save", {"text": "x"}), tool)
+    session.close()
+    assert ("It is safe to call it again" in str(store.open(session.id).messages[-1].parts)) is idempotent
+
+
 def test_reading_mends_nothing(store: SessionStore) -> None:
     session = begun(store)
     session.answered(1, Message("assistant", [CALL]))
@@ -229,6 +240,32 @@ def test_ids_are_short_and_sorted_by_time(store: SessionStore) -> None:
     assert [id[:11] for id in ids] == sorted(id[:11] for id in ids)
 
 
+def test_an_id_that_is_there_is_not_given_again(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = begun(store)
+    first.close()
+    ids = iter([first.id, "261116-aaaaaa"])
+    monkeypatch.setattr("toolwire.agent.sessions.store._new_id", lambda: next(ids))
+    assert begun(store).id == "261116-aaaaaa"
+    assert len(store.read(first.id).messages) == 1
+
+
+def test_an_id_that_another_has_is_not_waited_for(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many that begin at a time draw the same one now and then; to wait for it would hold up all that run."""
+    ids = iter(["261116-a3fk7q", "261116-a3fk7q", "261116-a3fk7r"])
+    monkeypatch.setattr("toolwire.agent.sessions.store._new_id", lambda: next(ids))
+    monkeypatch.setattr("toolwire.files.locks.time.sleep", lambda _: pytest.fail("it waited"))
+    assert [store.create(model="m", cwd="/").id for _ in range(2)] == ["261116-a3fk7q", "261116-a3fk7r"]
+
+
+def test_sessions_that_were_closed_are_let_go_of(store: SessionStore) -> None:
+    kept = [store.create(model="m", cwd="/") for _ in range(5)]
+    for _ in range(60):
+        store.create(model="m", cwd="/").close()
+    assert len(store._open) <= 12
+    store.close()
+    assert not any(session.is_open for session in kept)
+
+
 def test_a_store_that_is_not_there_is_empty_and_is_not_made(path: Path) -> None:
     with SessionStore(path) as store:
         assert store.list() == []
@@ -274,32 +311,6 @@ def test_a_closed_session_takes_nothing_more(store: SessionStore) -> None:
     session.close()
     with pytest.raises(SessionFailed, match="it was closed"):
         session.said(user("more"))
-
-
-def test_a_lock_ends_with_its_process(store: SessionStore, path: Path) -> None:
-    session = begun(store)
-    session.noted(RunStarted("openai", "m", ""))
-    session.close()
-    code = (
-        "import sys, time; from toolwire.agent.sessions.store import SessionStore\n"
-        "from toolwire.agent.events import RunStarted\n"
-        "session = SessionStore(sys.argv[1]).open(sys.argv[2]); session.noted(RunStarted('p', 'm', ''))\n"
-        "print('open', flush=True); time.sleep(60)"
-    )
-    child = subprocess.Popen([sys.executable, "-c", code, str(path), session.id], stdout=subprocess.PIPE)
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"open\n"
-        assert store.list()[0].state == "running"
-        with pytest.raises(ConfigError, match=f"open in process {child.pid}"):
-            store.open(session.id)
-    finally:
-        child.kill()
-        child.wait()
-        assert child.stdout is not None
-        child.stdout.close()
-    assert store.list()[0].state == "cut off"
-    assert store.open(session.id).info.state == "cut off"
 
 
 def test_many_processes_and_threads_write_at_once(path: Path) -> None:
@@ -359,7 +370,7 @@ def test_no_secret_is_written(path: Path, monkeypatch: pytest.MonkeyPatch, given
     monkeypatch.setenv("SOME_API_KEY", env_key)
     with SessionStore(path, redactor=Redactor(environment=os.environ) if given else None) as store:
         session = store.create(model="m", cwd="/", base_url="http://user:pass7word@h/v1")
-        session.hide(Redactor([KEY], os.environ))
+        session.hide(Redactor([KEY]) if given else Redactor([KEY], os.environ))  # what was given holds beside it
         secret = f"{KEY} and {env_key}"
         session.said(user(f"{' ' * 70}{secret}"))
         session.answered(1, Message("assistant", [ToolCallPart("c1", "save", {secret: [secret]}, f'{{"{secret}":1}}')]))
@@ -406,6 +417,16 @@ async def test_the_key_of_an_agent_is_not_written(store: SessionStore, path: Pat
         pass
     assert store.read(session.id).messages[0].text == "My key is ***."
     assert not [file for file in path.parent.iterdir() if file.is_file() and KEY.encode() in file.read_bytes()]
+
+
+async def test_a_run_that_was_left_is_interrupted_in_its_session_too(store: SessionStore) -> None:
+    session = store.create(model="m", cwd="/")
+    it = toolwire.Agent("openai:m", api_key=KEY, transport=Model(), session=session)
+    async with aclosing(it.run("Hello")) as events:
+        async for event in events:
+            if isinstance(event, TurnStarted):
+                break
+    assert session.info.state == store.list()[0].state == "interrupted"
 
 
 # ---- what cannot be written

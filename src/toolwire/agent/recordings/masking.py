@@ -68,12 +68,18 @@ class Mask:
         return [self._without_names(document.value[0]) for document in documents]
 
     def _without_names(self, value: Any) -> Any:
-        """The value, with stars in the names too."""
-        if isinstance(value, list):
-            return [self._without_names(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        return {_starred(name, self._long(name)): self._without_names(each) for name, each in value.items()}
+        """The value, which is changed, with stars in the names too."""
+        homes = [value]
+        while homes:
+            home = homes.pop()
+            if isinstance(home, dict):
+                members = [(_starred(name, self._long(name)), each) for name, each in home.items()]
+                home.clear()
+                home.update(members)
+                homes += home.values()
+            elif isinstance(home, list):
+                homes += home
+        return value
 
     def _long(self, text: str) -> list[Span]:
         """Where so much of a secret stands that it is no accident, for what must not be starred by one."""
@@ -160,21 +166,36 @@ class _Document:
         self.changed = False
 
     def leaves(self, *, by_block: bool) -> Iterator[_Leaf]:
-        return self._leaves(self.value, (), "", _DEPTH, by_block)
-
-    def _leaves(self, home: Any, path: tuple[Any, ...], name: str, depth: int, by_block: bool) -> Iterator[_Leaf]:
-        if by_block and isinstance(home, dict):
-            path = (*path, *(home[place] for place in _PLACES if isinstance(home.get(place), (int, str))))
-        for key, value in list(home.items() if isinstance(home, dict) else enumerate(home)):
-            named = key if isinstance(home, dict) else name
-            below = (*path, key) if by_block or isinstance(home, dict) else path
+        """Every text in it, in order. Without a call for each level: the stack is others' too."""
+        inside = [_members(self.value, (), "", by_block)]
+        while inside:
+            found = next(inside[-1], None)
+            if found is None:
+                inside.pop()
+                continue
+            home, key, name, path = found
+            value = home[key]
             if isinstance(value, str):
-                yield _Leaf(self, home, key, named, below)
+                yield _Leaf(self, home, key, name, path)
             elif isinstance(value, (dict, list)):
-                if depth:
-                    yield from self._leaves(value, below, named, depth - 1, by_block)
+                if len(inside) <= _DEPTH:
+                    inside.append(_members(value, path, name, by_block))
                 else:
                     home[key], self.changed = STARS, True
+
+
+def _members(
+    home: Any, path: tuple[Any, ...], name: str, by_block: bool
+) -> Iterator[tuple[Any, Any, str, tuple[Any, ...]]]:
+    """What lies right inside a dict or a list: where, by which key, under which name, and the path of its text."""
+    if isinstance(home, list):
+        for key in range(len(home)):
+            yield home, key, name, (*path, key) if by_block else path
+        return
+    if by_block:
+        path = (*path, *(home[place] for place in _PLACES if isinstance(home.get(place), (int, str))))
+    for key in list(home):
+        yield home, key, key, (*path, key)
 
 
 class _Part:

@@ -213,10 +213,10 @@ class PlayedGate(Gate):
                 request = msgspec.structs.replace(step.request, invocation=invocation)
                 if on_asked is not None:
                     on_asked(request)
-            elif isinstance(step, ApprovalAnswered):
+            elif isinstance(step, ApprovalAnswered) and request is not None:  # without a question, it is nobody's
                 await played.reach(id, step)
                 answer = Answer(allowed=step.allowed, who=step.who, scope=step.scope, reason=step.reason)
-                if on_answered is not None and request is not None:
+                if on_answered is not None:
                     on_answered(request, answer)
             elif isinstance(step, ToolStarted):
                 await played.reach(id, step)
@@ -268,7 +268,8 @@ def revived(info: ErrorInfo) -> ToolwireError:
     if not (isinstance(kind, type) and issubclass(kind, ToolwireError)):
         kind = ToolwireError
     error: ToolwireError = kind.__new__(kind)
-    ToolwireError.__init__(error, info.message, hint=info.hint, **info.facts)
+    ToolwireError.__init__(error, info.message, hint=info.hint)
+    error.facts = {name: value for name, value in info.facts.items() if value is not None}
     return error
 
 

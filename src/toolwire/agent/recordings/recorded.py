@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode, b64encode
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from ...errors import ErrorInfo, RecordingFailed
 from ...limits import MIB
 from ...messages import Message
 from ...stream.segments import EventType, SegmentEvent
+from ...tools.definition import Risk
 from ..asking import Retries
 from ..bounds import Bounds
 from ..events import (
@@ -30,6 +33,7 @@ from ..events import (
     NestedEvent,
     ParserChanged,
     RequestRetried,
+    RunEnd,
     RunFailed,
     RunFinished,
     RunInterrupted,
@@ -52,7 +56,7 @@ class RecordedTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     name: str
     description: str = ""
     parameters: dict[str, Any] = {}
-    risk: str | None = None
+    risk: Risk | None = None
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag=_KIND, tag_field="record", omit_defaults=True):
@@ -171,7 +175,7 @@ class Recording(msgspec.Struct):
     header: Header
     runs: list[RecordedRun] = []
     cut: bool = False
-    """The last line is not whole: whoever wrote it was killed."""
+    """It breaks off, in a line or in a run: whoever wrote it was killed."""
 
 
 _LINE = msgspec.json.Decoder(Line)
@@ -198,7 +202,7 @@ _SEGMENT_EVENTS = frozenset(EventType)
 def event_from_json(value: dict[str, Any]) -> AgentEvent:
     """An event of a run, from what it is as JSON; raises `msgspec.ValidationError` for what is none."""
     kind = value.get("type")
-    if kind in _SEGMENT_EVENTS:
+    if isinstance(kind, str) and kind in _SEGMENT_EVENTS:
         return msgspec.convert(value, SegmentEvent)
     if kind == "nested":
         try:
@@ -213,22 +217,27 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
     name = os.fspath(path)
     try:
         with Path(path).open("rb") as file:
-            if os.fstat(file.fileno()).st_size > LARGEST:
-                raise RecordingFailed(f"{name} is larger than any recording ({LARGEST:,} bytes)", path=name)
-            return _read(file.readlines(), name)
+            # Of what says no size, or another than it has (a pipe, a device), no more is read either.
+            data = file.read(LARGEST + 1) if os.fstat(file.fileno()).st_size <= LARGEST else None
+        if data is None or len(data) > LARGEST:
+            raise RecordingFailed(f"{name} is larger than any recording ({LARGEST:,} bytes)", path=name)
+        return _read(BytesIO(data).readlines(), name)
     except OSError as error:
         raise RecordingFailed(f"cannot read {name}: {error.strerror or error}", path=name) from None
 
 
 def _read(lines: list[bytes], name: str) -> Recording:
     recording: Recording | None = None
+    _check_version(lines[:1], name)
     for number, line in enumerate(lines, 1):
         try:
             read = _LINE.decode(line)
-            if isinstance(read, Header) and recording is None and read.version == VERSION:
+            if isinstance(read, Header) and recording is None:
                 recording = Recording(read, [])
-            elif recording is None or isinstance(read, Header):
-                raise msgspec.ValidationError(_not_first(read))
+            elif recording is None:
+                raise msgspec.ValidationError("the first line does not say what was recorded")
+            elif isinstance(read, Header):
+                raise msgspec.ValidationError("here a second recording begins")
             else:
                 _add(recording, read)
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
@@ -243,13 +252,31 @@ def _read(lines: list[bytes], name: str) -> Recording:
             ) from None
     if recording is None:
         raise RecordingFailed(f"{name} is no recording: it is empty", path=name, line=0)
+    if recording.runs:
+        told = recording.runs[-1].events
+        recording.cut |= not (told and isinstance(told[-1], RunEnd))
     return recording
 
 
-def _not_first(line: Line) -> str:
-    if isinstance(line, Header):
-        return f"it has the version {line.version}, and this Toolwire reads {VERSION}"
-    return "the first line does not say what was recorded"
+class _Versioned(msgspec.Struct, tag=_KIND, tag_field="record"):
+    """What the first line says in every version, whatever else is in it."""
+
+    version: int
+    toolwire: str = ""
+
+
+def _check_version(lines: list[bytes], name: str) -> None:
+    """Says so of a recording that another Toolwire made; what is none at all is told of where it is read."""
+    for line in lines:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            first = msgspec.json.decode(line, type=_Versioned)
+            if first.version != VERSION:
+                raise RecordingFailed(
+                    f"{name} is a recording of version {first.version}, and this Toolwire reads version {VERSION}",
+                    hint=f"Play it with the Toolwire that made it{f': {first.toolwire}' if first.toolwire else ''}.",
+                    path=name,
+                    line=1,
+                )
 
 
 def _add(recording: Recording, line: Line) -> None:

@@ -171,7 +171,9 @@ class Recorder(Hooks):
     def ended(self, how: str, error: ErrorInfo | None) -> None:
         """The answer has ended."""
         self._is_streaming = False
-        self._held.append((0.0, EndLine(self._now(), how, error)))
+        # An error may repeat any part of what was sent, and more than the secrets of the request are in that.
+        masked = None if error is None else msgspec.convert(self._mask.value(error), ErrorInfo)
+        self._held.append((0.0, EndLine(self._now(), how, masked)))
 
     def _mask_for(self, request: HttpRequest) -> Mask:
         known = [] if self._agent is None else [self._agent._redactor]

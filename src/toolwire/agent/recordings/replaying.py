@@ -8,7 +8,7 @@ What the run tells and what it would send can then be compared with what it told
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from ...providers.catalog import split_model
 from ...providers.endpoint import Endpoint
 from ...refusals import shown_url
 from ...stream.segments import EventType, SegmentEvent
-from ...tools.definition import Risk, ToolDefinition
+from ...tools.definition import ToolDefinition
 from ...transport import HttpRequest
 from ..events import AgentEvent, RequestRetried, RunEnd, RunStarted, ToolProgress
 from ..hooks import Hooks
@@ -31,6 +31,8 @@ from .recorded import load_recording as load_recording
 
 _PARALLEL = 10_000
 """Calls that may run at a time: nothing runs, and whatever order was recorded must be possible."""
+_NOWHERE = "http://127.0.0.1:1"
+"""The address of a server that was started for the recorded run: nothing is sent, and nothing is started."""
 _MASK = Mask()
 
 
@@ -46,26 +48,43 @@ def replay_agent(recording: Recording, *, recut: Recut | None = None) -> Agent:
     Its provider gives the recorded bytes, as they were cut then or as `recut` cuts them, without waiting; who is asked
     answers, and tools give, what they did then. Nothing is sent and nothing is run.
     """
-    return _Replay(recording, recut).agent
+    with _playable():
+        return _Replay(recording, recut).agent
 
 
 async def replay(recording: Recording, *, recut: Recut | None = None) -> AsyncGenerator[AgentEvent, None]:
     """Everything that the recorded runs tell when they are played, one after the other.
 
     Raises `ReplayDiffers` after a run that told or would have sent something else than was recorded. Not compared are
-    times, ids of sessions, how words were cut into pieces, and what looks like a key.
+    times, ids of sessions, how words were cut into pieces, and what looks like a key. What no run can have left in a
+    recording, wherever it shows, is a `RecordingFailed`.
     """
-    playing = _Replay(recording, recut)
-    async with playing.agent as agent:
-        for number, run in enumerate(recording.runs, 1):
-            told: list[AgentEvent] = []
-            async with aclosing(agent.run(run.begin.prompt, tool_choice=run.begin.tool_choice)) as events:
-                async for event in events:
-                    if isinstance(event, RunEnd) and playing.played.was_stopped and playing.played.end is not None:
-                        event = playing.played.end
-                    told.append(event)
-                    yield event
-            compare(number, run, told, playing.played.requests)
+    with _playable():
+        playing = _Replay(recording, recut)
+        async with playing.agent as agent:
+            for number, run in enumerate(recording.runs, 1):
+                told: list[AgentEvent] = []
+                async with aclosing(agent.run(run.begin.prompt, tool_choice=run.begin.tool_choice)) as events:
+                    async for event in events:
+                        if isinstance(event, RunEnd) and playing.played.was_stopped and playing.played.end is not None:
+                            event = playing.played.end
+                        told.append(event)
+                        yield event
+                compare(number, run, told, playing.played.requests)
+
+
+@contextmanager
+def _playable() -> Iterator[None]:
+    """Whoever wrote the file may have written anything: what Toolwire stumbles over in it is told as such."""
+    try:
+        yield
+    except ToolwireError:
+        raise
+    except Exception as error:
+        raise RecordingFailed(
+            f"the recording holds what no run leaves ({type(error).__name__}: {error})",
+            hint="Make it again: `toolwire run --record FILE`.",
+        ) from error
 
 
 def compare(number: int, run: RecordedRun, told: Sequence[AgentEvent], sent: Sequence[HttpRequest]) -> None:
@@ -174,7 +193,8 @@ class _Replay(Hooks):
         if run.answers:
             first, connection = run.answers[0].request, agent._connection
             connection._is_tiny = first.shaped
-            base_url = self._base_url or first.url.removesuffix(connection._endpoint.path)
+            # Never empty: the embedded model is started where no address is known.
+            base_url = self._base_url or first.url.removesuffix(connection._endpoint.path) or _NOWHERE
             connection._endpoint = msgspec.structs.replace(connection._endpoint, model=first.model, base_url=base_url)
         self._played.saw(RunStarted("", "", ""))
         if (error := self._played.failed_at_once()) is not None:
@@ -199,16 +219,11 @@ class _Replay(Hooks):
 
 def _agent(header: Header, replay: _Replay) -> Agent:
     """An agent as the recorded one was, whatever this machine's environment says, but with nothing to send or run."""
-    tools = [
-        ToolDefinition(
-            tool.name, tool.description, tool.parameters, None if tool.risk is None else Risk(tool.risk), _never
-        )
-        for tool in header.tools
-    ]
+    tools = [ToolDefinition(tool.name, tool.description, tool.parameters, tool.risk, _never) for tool in header.tools]
     agent = Agent(
         f"openai-compatible:{header.model}",
         tools,
-        base_url=header.base_url or "http://127.0.0.1:1",
+        base_url=header.base_url or _NOWHERE,
         transport=replay,
         stream_parser="api_tool_call",
         options=header.options,
@@ -223,7 +238,7 @@ def _agent(header: Header, replay: _Replay) -> Agent:
     connection._named = connection._endpoint = Endpoint(
         provider=provider,
         model=header.model,
-        base_url=header.base_url or "http://127.0.0.1:1",
+        base_url=header.base_url or _NOWHERE,
         path=header.path,
         auth=provider.auth,
     )

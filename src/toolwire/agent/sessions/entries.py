@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from ...execution.executor import ToolResult
-from ...messages import Message
+from ...messages import MediaPart, Message, OpaquePart, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+from ..events import RunFailed, RunFinished, RunInterrupted, RunStarted
 
 
 class Began(msgspec.Struct, frozen=True, tag="began", tag_field="type", omit_defaults=True):
@@ -121,10 +122,15 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def as_unicode(text: str) -> str:
+    """The text as it is written: what is no Unicode, as in names of files that are none, is spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _plain(value: Any, hide: Callable[[str], str]) -> Any:
-    """The value with every text in it made fit to be written."""
+    """The value with every text in it made fit to be written. A secret that is a word of the format spoils none."""
     if isinstance(value, str):
-        return hide(value.encode("utf-8", "backslashreplace").decode())
+        return value if value in _WORDS else hide(as_unicode(value))
     if isinstance(value, dict):
         return {_plain(str(name), hide): _plain(each, hide) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -132,4 +138,15 @@ def _plain(value: Any, hide: Callable[[str], str]) -> Any:
     return value
 
 
+_ENTRIES = (Began, Said, Answered, Starting, Finished, Settled, Replaced, Mended, Noted)
+_PARTS = (TextPart, ThinkingPart, ToolCallPart, MediaPart, ToolResultPart, OpaquePart)
+_EVENTS = (RunStarted, RunFinished, RunFailed, RunInterrupted)
+_WORDS = frozenset(
+    {
+        *("assistant", "system", "user", "tool"),
+        *(str(each.__struct_config__.tag) for each in (*_ENTRIES, *_PARTS, *_EVENTS)),
+        *(name for each in (*_ENTRIES, *_PARTS, Message, ToolResult) for name in each.__struct_fields__),
+    }
+)
+"""Without these nothing could be read again."""
 _DECODER = msgspec.json.Decoder(Entry)

@@ -63,6 +63,17 @@ class StoreFile:
         self._turn = threading.RLock()
 
     @property
+    def locks(self) -> Path:
+        """The folder for the locks of its sessions."""
+        return self.path.with_name(f"{self.path.name}-locks")
+
+    @property
+    def all_paths(self) -> list[str]:
+        """The file, what SQLite keeps beside it, and the locks: as named, and where that leads."""
+        beside = [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm", "-journal"))]
+        return [way for path in (*beside, self.locks) for way in (os.path.abspath(path), os.path.realpath(path))]
+
+    @property
     def exists(self) -> bool:
         """Whether there is a file."""
         return os.path.lexists(self.path)
@@ -158,7 +169,6 @@ class StoreFile:
     def delete(self, session: str) -> None:
         """Removes a session and overwrites what was there of it."""
         with self.reading() as connection:
-            connection.execute("PRAGMA secure_delete = ON")
             with self.writing(durable=True):
                 connection.execute("DELETE FROM entries WHERE session = ?", (session,))
                 connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
@@ -167,9 +177,15 @@ class StoreFile:
 
     def failed(self, why: str, hint: str, session: str = "") -> SessionFailed:
         """The error of a file that cannot be used."""
-        return SessionFailed(
-            f"the sessions in {self.path} cannot be used: {why}", hint=hint, path=str(self.path), id=session or None
-        )
+        return SessionFailed(f"{self._sentence}{why}", hint=hint, path=str(self.path), id=session or None)
+
+    def why(self, error: SessionFailed) -> str:
+        """What one of these errors says beside the name of the file."""
+        return error.message.removeprefix(self._sentence)
+
+    @property
+    def _sentence(self) -> str:
+        return f"the sessions in {self.path} cannot be used: "
 
     def _failed_by(self, error: sqlite3.Error) -> SessionFailed:
         why, hint = next((words for start, words in _WHY.items() if _code(error).startswith(start)), _WHY_ELSE)
@@ -189,7 +205,8 @@ class StoreFile:
         )
         try:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-            for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):
+            # From the first write on: what moves inside of the file leaves copies behind that no delete would find.
+            for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "secure_delete = ON"):
                 connection.execute(f"PRAGMA {pragma}")
             if self._is_empty(connection):
                 self._use_log(connection)

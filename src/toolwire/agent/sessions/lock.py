@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...files.locks import lock
 
-_WAIT = 0.25
+WAIT = 0.25
 """Seconds that a lock is waited for: whoever only looks whether it is held has it for an instant."""
 
 
@@ -19,14 +19,15 @@ class SessionLock:
     What a tool forked and left behind holds the lock too: it may still be at work for this session.
     """
 
-    def __init__(self, folder: Path, session: str) -> None:
+    def __init__(self, folder: Path, session: str, wait: float = WAIT) -> None:
         """Raises a `BlockingIOError` if somebody holds it, and any other `OSError` as it comes."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = folder / session
+        self._pid = os.getpid()
         while True:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
-                _take(self._descriptor)
+                _take(self._descriptor, wait)
                 # Whoever held it last has removed the file: then this one is nobody's.
                 if _is_still(self._path, self._descriptor):
                     os.ftruncate(self._descriptor, 0)
@@ -38,10 +39,11 @@ class SessionLock:
             os.close(self._descriptor)
 
     def release(self) -> None:
-        """Lets go; more than once is as once."""
+        """Lets go; more than once is as once. A fork lets go of its own hold alone: who made it has the lock still."""
         if self._descriptor >= 0:
-            with suppress(OSError):
-                os.unlink(self._path)
+            if self._pid == os.getpid():
+                with suppress(OSError):
+                    os.unlink(self._path)
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -53,7 +55,7 @@ def holder(folder: Path, session: str) -> str:
     except OSError:
         return ""
     try:
-        _take(descriptor, 0)
+        _take(descriptor, wait=0)
     except BlockingIOError:
         number = os.pread(descriptor, 32, 0).strip()
         return f"process {number.decode()}" if number.isdigit() else "another process"
@@ -62,9 +64,9 @@ def holder(folder: Path, session: str) -> str:
     return ""
 
 
-def _take(descriptor: int, seconds: float = _WAIT) -> None:
+def _take(descriptor: int, wait: float) -> None:
     try:
-        lock(descriptor, seconds)
+        lock(descriptor, wait)
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise

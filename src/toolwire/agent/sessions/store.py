@@ -18,7 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from ...errors import ConfigError
+from ...approval.patterns import literal
+from ...approval.rules import Decision, Rule
+from ...errors import ConfigError, SessionFailed
 from ...execution.executor import ToolResult
 from ...folders import state_folder
 from ...messages import Message, ToolCallPart
@@ -52,20 +54,21 @@ from .entries import (
     Settled,
     Starting,
     Written,
+    as_unicode,
     decode,
     decode_checked,
     encode,
     now,
 )
 from .file import StoreFile
-from .lock import SessionLock, holder
+from .lock import WAIT, SessionLock, holder
 from .resuming import Resumed, Summary
 
-_KEPT = (
+_ENDS = frozenset(RunEnd.__args__)
+_KEPT = _ENDS | {
     *(RunStarted, HistoryMoved, HistoryCompacted, RequestRetried, ParserChanged, HookFailed),
     *(ApprovalAsked, ApprovalAnswered),
-    *RunEnd.__args__,
-)
+}
 """Events that matter later. Of an agent that ran as a tool also what it ran: it has no session of its own."""
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -95,6 +98,10 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     `damaged`, where so little can be read that nothing can be told."""
     entries: int
     """How many entries it had when this was written."""
+
+    def is_in(self, cwd: str) -> bool:
+        """Whether it was begun in this folder, whose name may be one that JSON cannot hold."""
+        return self.cwd == as_unicode(cwd)
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,11 +155,25 @@ class Session:
         self._waiting: list[bytes] = []
         self._created = entries[0].at if entries else now()
         self._failed = False
+        self._why = "something before this could not be written"
 
     @property
     def info(self) -> SessionInfo:
         """What there is to say of it now."""
         return _info(self.id, self._summary, self._count, self._created, now())
+
+    @property
+    def closes(self) -> list[Rule]:
+        """The rules of whoever writes it: no tool changes the file that says what tools did."""
+        return [
+            Rule(
+                decision=Decision.DENY,
+                path=tuple(literal(path) for path in self._file.all_paths),
+                changes=True,
+                reason="it would change what is written down about calls",
+                source="built in",
+            )
+        ]
 
     def hide(self, redactor: Redactor) -> None:
         """What this one knows is not written either."""
@@ -187,7 +208,7 @@ class Session:
     def noted(self, event: AgentEvent) -> None:
         """An event of a run; those that matter later are kept."""
         if _matters(event):
-            begins_or_ends = isinstance(event, (RunStarted, *RunEnd.__args__))
+            begins_or_ends = type(event) in _ENDS or isinstance(event, RunStarted)
             self._write(Noted(msgspec.to_builtins(event, enc_hook=str)), waits=True, inform=begins_or_ends)
 
     def close(self) -> None:
@@ -198,7 +219,7 @@ class Session:
     def _write(self, what: Written, *, waits: bool = False, inform: bool = True, durable: bool = False) -> None:
         """`waits` for what can be written with the first question; `inform` where the list of sessions changes."""
         if self._failed or not self.is_open:
-            why = "something before this could not be written" if self.is_open else "it was closed"
+            why = self._why if self.is_open else "it was closed"
             raise self._file.failed(
                 f"session {self.id} takes nothing more: {why}",
                 "Open the session again: it goes on behind the last thing that was written.",
@@ -206,6 +227,15 @@ class Session:
             )
         # Until it is written, whatever comes in between, nothing can follow it.
         self._failed = True
+        try:
+            self._put(what, waits=waits, inform=inform, durable=durable)
+        except SessionFailed as error:
+            # Told again with whatever follows: the end of a run is, and is what a person reads.
+            self._why += f": {self._file.why(error)}"
+            raise
+        self._failed = False
+
+    def _put(self, what: Written, *, waits: bool, inform: bool, durable: bool) -> None:
         try:
             body = encode(what, self._hidden)
             self._summary.take(decode(body).what)
@@ -221,7 +251,6 @@ class Session:
             self._file.write(self.id, self._count, self._waiting, info, durable=durable)
             self._count += len(self._waiting)
             self._waiting = []
-        self._failed = False
 
     def _hidden(self, text: str) -> str:
         for redactor in self._redactors:
@@ -240,9 +269,10 @@ class SessionStore:
     def __init__(self, path: str | os.PathLike[str], *, redactor: Redactor | None = None) -> None:
         self.path = Path(path)
         self._file = StoreFile(self.path)
-        self._locks = self.path.with_name(f"{self.path.name}-locks")
+        self._locks = self._file.locks
         self._redactor = redactor
         self._open: list[Session] = []
+        self._tidied = 1
 
     def __enter__(self) -> SessionStore:
         return self
@@ -264,15 +294,14 @@ class SessionStore:
         while True:
             id = _new_id()
             try:
-                lock = self._locked(id)
+                lock = self._locked(id, wait=0)
             except ConfigError:
-                continue
+                continue  # many begin at a time, and one of them has it
             if self._file.info(id) is None:
                 break
             lock.release()
         session = Session(self._file, id, lock, self._redactor, [], Resumed())
-        hidden = (self._redactor or Redactor(environment=os.environ)).text(base_url)
-        session._write(Began(model, cwd, hidden), waits=True)
+        session._write(Began(model, cwd, session._redactors[0].text(base_url)), waits=True)
         return self._watched(session)
 
     def open(self, id: str) -> Session:
@@ -318,7 +347,7 @@ class SessionStore:
 
     def latest(self, cwd: str | None = None) -> str | None:
         """The id of the session that was used last, of those in a folder where one is given."""
-        return next((info.id for info in self.list() if cwd is None or info.cwd == cwd), None)
+        return next((info.id for info in self.list() if cwd is None or info.is_in(cwd)), None)
 
     def find(self, id: str) -> str:
         """The whole of an id of which only the beginning or the end was given; a `ConfigError` for none or several."""
@@ -349,12 +378,15 @@ class SessionStore:
 
     def _watched(self, session: Session) -> Session:
         """Remembers what `close` is to close."""
-        self._open = [*(each for each in self._open if each.is_open), session]
+        if len(self._open) >= self._tidied:
+            self._open = [each for each in self._open if each.is_open]
+            self._tidied = 2 * len(self._open) + 1  # seldom, where many are open
+        self._open.append(session)
         return session
 
-    def _locked(self, id: str) -> SessionLock:
+    def _locked(self, id: str, wait: float = WAIT) -> SessionLock:
         try:
-            return SessionLock(self._locks, id)
+            return SessionLock(self._locks, id, wait)
         except BlockingIOError:
             raise ConfigError(
                 f"session {id} is open in {holder(self._locks, id) or 'another process'}",
@@ -420,7 +452,7 @@ def _info(id: str, summary: Summary, count: int, created: str, updated: str) -> 
 def _matters(event: AgentEvent) -> bool:
     if isinstance(event, NestedEvent):
         return isinstance(event.event, (ToolStarted, ToolFinished)) or _matters(event.event)
-    return isinstance(event, _KEPT)
+    return type(event) in _KEPT  # every delta passes here
 
 
 def _new_id() -> str:
