@@ -392,3 +392,24 @@ def test_a_shown_url_holds_no_secret() -> None:
 
 def test_clean_leaves_nothing_to_a_terminal() -> None:
     assert clean("a\x1b[2J\r\n\x07b\u202ec\u00a0d é") == "a [2J b c d é"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "messages.1.content.0: Invalid `signature` in `thinking` block"),
+        (400, "messages.1.content.0.thinking.signature: Field required"),
+        (400, "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified."),
+        (400, "Corrupted thought signature."),
+        (400, "Thought signature is not valid"),
+        (400, "Item 'rs_1' of type 'reasoning' was provided without its required following item."),
+        (400, "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'."),
+        (404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false. Try again"),
+        (400, "The encrypted content for item rs_0f26 could not be verified."),
+    ],
+)
+def test_reasoning_that_is_not_taken_back_is_told_apart(status: int, words: str) -> None:
+    error = refused(status, "", words)
+    assert type(error) is ProviderError
+    assert error.refused == "reasoning"
+    assert "leave that out" in error.hint

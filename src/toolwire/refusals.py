@@ -85,6 +85,20 @@ _TOO_LONG = (
 )
 """What services say where a conversation is longer than the model can read. Quotation marks are left out."""
 
+_REASONING = (
+    "invalid signature in thinking block",  # Anthropic, on every platform
+    "thinking.signature: field required",  # Anthropic
+    "blocks in the latest assistant message cannot be modified",  # Anthropic: "thinking or redacted_thinking …"
+    "corrupted thought signature",  # Gemini
+    "thought signature is not valid",  # Gemini
+    "was provided without its required",  # OpenAI's Responses: a reasoning item without its call, or the other way
+    "items are not persisted when store is set to false",  # OpenAI's Responses
+)
+"""What services say of reasoning that they gave themselves and do not take back. Quotation marks are left out."""
+
+_ENCRYPTED = ("the encrypted content", "could not be verified")
+"""Both are in what OpenAI's Responses says of it; what it is about stands between."""
+
 _TOO_LARGE_AT_ONCE = "request too large for"
 """OpenAI and Groq: the request alone is over what may be sent in a minute, so that no pause would help."""
 
@@ -144,7 +158,8 @@ def refusal(request: HttpRequest, status: int, headers: Mapping[str, str], body:
 
 def what_is_refused(words: str, *, status: int | None = None, codes: Iterable[str] = ()) -> str | None:
     """What of a request a provider does not take, where something else can be sent instead: `tools`, where the service
-    or this model has none, or `length`, where the conversation is longer than the model can read.
+    or this model has none, `length`, where the conversation is longer than the model can read, or `reasoning`, where it
+    does not take back what it gave itself to go back with an answer.
 
     By code where there is one; most have words alone. What passes with time (`RateLimited`) is neither, nor is a fault
     in one tool, one call or the choice between tools.
@@ -158,6 +173,8 @@ def what_is_refused(words: str, *, status: int | None = None, codes: Iterable[st
         return None
     if status == 413 or not _TOO_LONG_CODES.isdisjoint(codes) or any(sign in words for sign in _TOO_LONG):
         return "length"
+    if any(sign in words for sign in _REASONING) or all(sign in words for sign in _ENCRYPTED):
+        return "reasoning"
     if any(sign in words for sign in _NO_TOOLS) and not any(sign in words for sign in _SOME_TOOLS):
         return "tools"
     return None
@@ -213,11 +230,11 @@ def secrets_of(request: HttpRequest) -> set[str]:
             found |= set(_secret_words(value))
     for _, value in _secret_queries(request.url):
         found |= {value, unquote_plus(value)}
-    found |= _secrets_of_user(request.url)
+    found |= secrets_of_user(request.url)
     return {secret for secret in found if len(secret) >= 4}
 
 
-def _secrets_of_user(url: str) -> set[str]:
+def secrets_of_user(url: str) -> set[str]:
     """The password in a URL, or the user where there is none, since that is the key then; and both as they are sent."""
     with suppress(ValueError):
         parts = urlsplit(url)
@@ -285,6 +302,9 @@ def _verdict(
         return ProviderError, f"{who} refused the request", hint
     if refused == "length":
         return ProviderError, f"{who} refused the request", "Shorten the conversation, or take a model that reads more."
+    if refused == "reasoning":
+        hint = "It does not take its own earlier reasoning back: leave that out, or begin a new conversation."
+        return ProviderError, f"{who} refused the request", hint
     if status == 404:
         return ProviderError, f"{who} knows no such address", f"Check the base URL: {shown_url(request.url)}"
     if status == 407:

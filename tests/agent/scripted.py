@@ -56,6 +56,16 @@ class Script:
         pass
 
 
+class Endless(Script):
+    """The same, but an answer without its end never ends."""
+
+    async def stream(self, request: HttpRequest) -> AsyncGenerator[bytes, None]:
+        async for data in super().stream(request):
+            yield data
+        if b"[DONE]" not in data:
+            await asyncio.sleep(60)
+
+
 def agent(script: Script, **options: Any) -> Agent:
     ran.clear()
     return Agent("openai-compatible:m", [add, save], base_url="http://127.0.0.1:1/v1", transport=script, **options)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import toolwire
-from agent.scripted import ADD, FIVE, Script, agent, collect, last, ran
+from agent.scripted import ADD, FIVE, SAVE, Script, agent, collect, last, ran
 from feeding import call, delta, sse
 from toolwire import Agent
 from toolwire.agent.bounds import Bounds
-from toolwire.agent.events import AgentEvent, RunFailed, ToolFinished
+from toolwire.agent.events import AgentEvent, RunFailed, RunInterrupted, ToolFinished
 from toolwire.errors import ConfigError
 
 counter = itertools.count()
@@ -122,10 +122,22 @@ async def test_a_run_out_of_time_stops_within_a_second_with_what_ran_told() -> N
     assert "cancelled while it ran" in result["content"]
 
 
-async def test_a_run_in_time_is_not_out_of_it() -> None:
-    it = agent(Script(ADD, FIVE), bounds=Bounds(seconds=5))
+async def test_a_run_in_time_is_not_out_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, timers = asyncio.get_running_loop(), []
+    call_later = loop.call_later
+
+    def noted(seconds: float, *arguments: Any) -> asyncio.TimerHandle:
+        timers.append(call_later(seconds, *arguments))
+        return timers[-1]
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    it = agent(Script(ADD, FIVE), bounds=Bounds(seconds=500))
     assert last(await collect(it))
     assert not [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+    left = [each for each in timers if each.when() > loop.time() + 400]
+    assert [each.cancelled() for each in left] == [True], (
+        "it would keep the agent for as long as the run might have taken"
+    )
 
 
 async def test_the_tools_of_the_last_turn_within_the_bound_have_run() -> None:
@@ -141,3 +153,59 @@ async def test_the_tools_of_the_last_turn_within_the_bound_have_run() -> None:
 def test_a_bound_that_leaves_nothing_is_refused(make: Callable[[], Bounds]) -> None:
     with pytest.raises(ConfigError, match="leaves nothing to do"):
         agent(Script(), bounds=make())
+
+
+NOTHING = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+
+
+async def test_a_provider_that_counts_nothing_is_estimated() -> None:
+    it = with_tools(Script(*[calls(("tick", "{}"), **NOTHING)] * 20), tick, bounds=Bounds(tokens=100))
+    assert stopped(await collect(it)).error.facts["what"] == "tokens"
+    assert it.spent.tokens >= 100
+
+
+async def test_answers_that_broke_off_count() -> None:
+    begun = delta(tool_calls=[call("{", id="c1", name="tick")])
+    script = Script(*[sse({**begun, "usage": USED}, done=False)] * 9)
+    it = with_tools(script, tick, bounds=Bounds(tokens=200, failed_turns=9))
+    assert stopped(await collect(it)).error.facts["what"] == "tokens"
+    assert len(script.requests) == 2
+
+
+async def test_the_same_calls_in_another_order_are_the_same() -> None:
+    one, two = ("add", '{"a":2,"b":3}'), ("add", '{"b":9,"a":1}')
+    script = Script(*[calls(one, two), calls(two, one)] * 4)
+    it = with_tools(script, add_numbers, bounds=Bounds(repeats=3))
+    assert stopped(await collect(it)).error.facts["what"] == "repeated calls"
+    assert len(script.requests) == 3
+
+
+async def test_who_interrupts_before_the_time_is_over_has_interrupted() -> None:
+    @toolwire.tool(risk="read")
+    async def slow() -> None:
+        """Takes its time, to stop too."""
+        try:
+            await asyncio.sleep(30)
+        finally:
+            await asyncio.sleep(0.1)
+
+    it = with_tools(Script(calls(("slow", "{}"))), slow, bounds=Bounds(seconds=0.1))
+    asyncio.get_running_loop().call_later(0.05, it.interrupt)
+    assert isinstance((await collect(it))[-1], RunInterrupted)
+
+
+async def test_time_runs_while_a_person_is_asked() -> None:
+    async def never(_: object) -> bool:
+        await asyncio.sleep(30)
+        return True
+
+    it = agent(Script(SAVE, FIVE), approve=never, bounds=Bounds(seconds=0.05))
+    assert stopped(await collect(it)).error.facts["what"] == "seconds"
+    assert ran == []
+    assert "cancelled before it ran" in str(it.messages[-1])
+
+
+async def test_failed_turns_count_in_a_row_alone() -> None:
+    wrong, right = calls(("gone", "{}")), calls(("tick", "{}"))
+    script = Script(wrong, wrong, right, wrong, wrong, FIVE)
+    assert last(await collect(with_tools(script, tick, bounds=Bounds(failed_turns=3)))).turns == 6

@@ -240,3 +240,40 @@ async def test_ollama_is_told_how_much_it_shall_read() -> None:
     it = Agent("ollama:qwen3", [], base_url="http://127.0.0.1:1", transport=script, context_tokens=9000)
     assert last(await collect(it))
     assert script.requests[0]["options"] == {"num_ctx": 9000}
+
+
+@pytest.mark.parametrize("parser", ["api_tool_call", "xml", "api_tool_call+hermes"])
+async def test_no_call_runs_where_none_was_to_be_made(parser: str) -> None:
+    written = '<tool name="add"><arguments><arg name="a">2</arg><arg name="b">3</arg></arguments></tool>'
+    script = Script(ADD if parser != "xml" else sse(delta(content=written), delta(finish="stop")), FIVE)
+    it = agent(script, stream_parser=parser, tool_choice="none")
+    assert last(await collect(it)).turns == 2
+    assert ran == []
+    assert "no tool may be called now" in str(script.requests[1])
+
+
+async def test_a_model_that_does_not_stop_calling_then_is_stopped() -> None:
+    end = (await collect(agent(Script(*[ADD] * 9), tool_choice="none")))[-1]
+    assert isinstance(end, RunFailed)
+    assert end.error.facts["what"] == "failed turns"
+    assert ran == []
+
+
+async def test_a_call_where_there_are_no_tools_is_not_asked_for_again() -> None:
+    unexpected = MALFORMED.replace(b"MALFORMED_FUNCTION_CALL", b"UNEXPECTED_TOOL_CALL")
+    script = Script(unexpected, GEMINI_FIVE)
+    it = Agent("gemini:gemini-3", [], base_url="http://127.0.0.1:1", api_key="x", transport=script)
+    assert last(await collect(it)).text == "It is 5."
+    assert "there are no tools to call" in str(script.requests[1])
+
+
+@pytest.mark.parametrize(("wire", "kept"), [("openai-responses", []), ("anthropic", [{"id": "x"}])])
+def test_what_a_server_keeps_of_whole_answers_alone_does_not_go_back(wire: str, kept: list[dict[str, str]]) -> None:
+    answer = Message("assistant", [TextPart("So.")], [{"id": "x"}])
+    assert broken_answer(answer, wire).provider_data == kept
+
+
+@pytest.mark.parametrize(("wire", "stays"), [("openai-chat", True), ("ollama", True), ("anthropic", False)])
+def test_reasoning_that_is_words_stays(wire: str, stays: bool) -> None:
+    answer = broken_answer(Message("assistant", [ThinkingPart("hm"), TextPart("So.")]), wire)
+    assert any(isinstance(part, ThinkingPart) for part in answer.parts) is stays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from toolwire.agent import sizes
 from toolwire.agent.compaction import NOTE_START
 from toolwire.agent.context import FULL, GOAL, Context
 from toolwire.agent.events import AgentEvent, HistoryCompacted, RunFailed, RunFinished
+from toolwire.agent.sessions.store import SessionStore
 from toolwire.agent.sizes import size_of
 from toolwire.chunks import TokenUsage
 from toolwire.errors import ProviderError
@@ -258,3 +260,13 @@ async def test_what_was_estimated_counts_where_the_provider_says_nothing() -> No
     events = await collect(it, "word " * 400)
     assert isinstance(events[-1], RunFinished)
     assert it._context.tokens(it.messages) == estimate(it.messages) > 500
+
+
+async def test_what_was_left_out_is_left_out_of_the_session_too(tmp_path: Path) -> None:
+    script = Script(*[sse(delta(content="It is 5."), delta(finish="stop"))] * 12)
+    with SessionStore(tmp_path / "sessions.db") as store:
+        session = store.create(model="m", cwd="/")
+        it = agent(script, context_tokens=1_000, session=session)
+        heard = [await collect(it, f"Question {number}: {'word ' * 120}") for number in range(8)]
+        assert any(map(compactions, heard))
+        assert store.read(session.id).messages == it.messages

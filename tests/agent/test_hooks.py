@@ -31,7 +31,6 @@ from toolwire.messages import Message
 from toolwire.stream.invocation import ToolInvocation
 from toolwire.stream.segments import SegmentEvent
 from toolwire.tools.definition import ToolDefinition
-from toolwire.transport import HttpRequest
 
 Around = AbstractAsyncContextManager[object, bool | None]
 ENDS = (RunFinished, RunInterrupted, RunFailed)
@@ -49,16 +48,6 @@ class Listener(Hooks):
         await asyncio.sleep(0)
         self.early += event not in self.read
         self.told.append(event)
-
-
-class Endless(Script):
-    """An answer without its end never ends."""
-
-    async def stream(self, request: HttpRequest) -> AsyncGenerator[bytes, None]:
-        async for data in super().stream(request):
-            yield data
-        if b"[DONE]" not in data:
-            await asyncio.sleep(60)
 
 
 HALF = sse(delta(content="Once upon"), done=False)

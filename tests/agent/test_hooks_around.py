@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 import pytest
 
@@ -249,3 +249,23 @@ async def test_an_interrupt_in_before_request_does_not_reach_the_reader() -> Non
         seen.append(event)
     assert isinstance(seen[-1], RunInterrupted)
     assert any(isinstance(event, SegmentEvent) and event.type is EventType.START for event in seen)
+
+
+async def test_a_call_whose_cancellation_a_hook_swallowed_does_not_start() -> None:
+    class Deaf(Hooks):
+        def around_call(self, invocation: ToolInvocation, tool: ToolDefinition) -> Around:
+            return self._around()
+
+        @asynccontextmanager
+        async def _around(self) -> AsyncGenerator[None, None]:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+            yield
+
+    it = agent(Script(ADD), hooks=[Deaf()])
+    asyncio.get_running_loop().call_later(0.02, it.interrupt)
+    events = await collect(it)
+    await it.close()
+    assert isinstance(events[-1], RunInterrupted)
+    assert ran == []
+    assert "not run: cancelled" in str(it.messages[-1].parts)

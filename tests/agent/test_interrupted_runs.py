@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import toolwire
-from agent.scripted import ADD, FIVE, SAVE, Script, add, agent, collect, last, ran
+from agent.scripted import ADD, FIVE, SAVE, Endless, Script, add, agent, collect, last, ran
 from feeding import call, delta, sse
 from toolwire import Agent
 from toolwire.agent.events import (
@@ -28,19 +28,8 @@ from toolwire.approval.desk import Approvals
 from toolwire.approval.request import ApprovalRequest
 from toolwire.errors import ConfigError
 from toolwire.stream.segments import EventType, SegmentEvent
-from toolwire.transport import HttpRequest
 
 Json = dict[str, Any]
-
-
-class Endless(Script):
-    """Answers as a script does, and never ends an answer that has no end."""
-
-    async def stream(self, request: HttpRequest) -> AsyncGenerator[bytes, None]:
-        async for data in super().stream(request):
-            yield data
-        if b"[DONE]" not in data:
-            await asyncio.sleep(60)
 
 
 HALF_TEXT = sse(delta(content="Once upon"), done=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from toolwire import Agent
 from toolwire.agent.asking import Retries
 from toolwire.agent.bounds import Bounds
 from toolwire.agent.events import ApprovalAsked, RunFailed, ToolFinished, ToolStarted
+from toolwire.agent.hooks import Hooks
 from toolwire.approval.request import Answer, ApprovalRequest, deny
 from toolwire.errors import ConfigError, ToolwireError, TransportError
+from toolwire.messages import Message
+from toolwire.stream.segments import EventType, SegmentEvent
 
 
 async def test_a_call_is_run_and_answered() -> None:
@@ -280,3 +284,46 @@ async def test_run_sync_where_a_loop_runs_already() -> None:
     """As in a notebook."""
     assert str(agent(Script(ADD, FIVE)).run_sync("2 + 3?")) == "It is 5."
     assert asyncio.get_running_loop().is_running()
+
+
+def test_run_sync_that_a_hook_interrupts() -> None:
+    class Stop(Hooks):
+        async def on_run(self, agent: Agent, prompt: Message, tool_choice: str) -> None:
+            agent.interrupt()
+
+    it = agent(Script(FIVE), hooks=[Stop()])
+    with pytest.raises(ToolwireError, match="the run was interrupted"):
+        it.run_sync("2 + 3?")
+    it._hooks = ()
+    assert str(it.run_sync("2 + 3?")) == "It is 5."
+
+
+async def test_run_sync_keeps_what_is_set_where_it_is_called() -> None:
+    """A span, or the call that a tool is in."""
+    setting = ContextVar("setting", default="lost")
+    seen: list[str] = []
+
+    @toolwire.tool(risk="read", name="add")
+    def look(a: int, b: int) -> None:
+        """Looks."""
+        seen.append(setting.get())
+
+    setting.set("kept")
+    options: dict[str, Any] = {"base_url": "http://127.0.0.1:1/v1", "transport": Script(ADD, FIVE)}
+    Agent("openai-compatible:m", [look], **options).run_sync("2 + 3?")
+    assert seen == ["kept"]
+
+
+async def test_a_run_that_ends_well_forgets_the_failure_of_the_one_before() -> None:
+    it = agent(Script(TransportError("gone", lasting=True), FIVE))
+    assert isinstance((await collect(it))[-1], RunFailed)
+    assert it.failure is not None
+    assert last(await collect(it))
+    assert it.failure is None
+
+
+async def test_no_two_texts_of_a_conversation_have_one_id() -> None:
+    it = agent(Script(FIVE, FIVE))
+    events = [*await collect(it), *await collect(it)]
+    begun = [event for event in events if isinstance(event, SegmentEvent) and event.type is EventType.START]
+    assert len({event.segment_id for event in begun}) == len(begun) == 2

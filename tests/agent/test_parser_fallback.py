@@ -26,6 +26,7 @@ from toolwire.agent.events import (
     TurnStarted,
 )
 from toolwire.messages import Message, user
+from toolwire.testing import ScriptedModel, fail
 from wire_bodies import Call, End, Text, body
 
 Json = dict[str, Any]
@@ -243,3 +244,16 @@ async def test_a_conversation_that_cannot_be_made_short_enough_ends_the_run() ->
     assert made[-1].error.facts["refused"] == "length"
     assert "Shorten the conversation" in made[-1].error.hint
     assert len(server.requests) == 1 + len(of(HistoryCompacted, made)) < 10
+
+
+@pytest.mark.parametrize("choice", ["required", "add"])
+async def test_what_was_asked_for_holds_after_the_change(choice: str) -> None:
+    model = ScriptedModel([fail(503), fail(404, "No endpoints found that support tool use."), fail(500), "It is 5."])
+    options: Json = {"base_url": "http://127.0.0.1:1", "api_key": "k", "transport": model}
+    it = Agent("openrouter:m", [add], repair=True, retries=Retries(first_pause=0), **options)
+    made = [event async for event in it.run("2 + 3?", tool_choice=choice)]
+    assert isinstance(made[-1], RunFinished)
+    assert len(of(RequestRetried, made)) == 2
+    assert len(of(ParserChanged, made)) == 1
+    assert "Your next answer must hold" in str(model.requests[-1])
+    assert it._parser.repair, "malformed calls in text are mended, as the caller asked for"

@@ -65,7 +65,8 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
 class Asking:
     """One request. After its `events`, `stream` knows how the answer ended.
 
-    `make_request` and `make_stream` are called for each attempt: a signature is good for a few minutes only.
+    `make_request` and `make_stream` are called for each attempt: a signature is good for a few minutes only. `mend`
+    says of a refusal whether the next request is another one, so that it may be sent.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Asking:
         turn: int,
         retries: Retries,
         redactor: Redactor,
+        mend: Callable[[ToolwireError], bool] = lambda _: False,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._transport = transport
@@ -85,6 +87,7 @@ class Asking:
         self._turn = turn
         self._retries = retries
         self._redactor = redactor
+        self._mend = mend
         self._sleep = sleep
         self.stream: Stream | None = None
 
@@ -133,6 +136,8 @@ class Asking:
     def _pause(self, attempt: int, error: ToolwireError) -> float | None:
         """Seconds before the next attempt: as the provider asks, else longer each time. None where there is none."""
         retries = self._retries
+        if self._mend(error):
+            return 0.0
         if attempt >= retries.attempts or not passes(error):
             return None
         asked = error.facts.get("retry_after")

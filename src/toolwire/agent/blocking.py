@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
+from ..errors import ToolwireError
 from ..messages import Message, Part
 from .events import RunFailed, RunFinished
 
@@ -33,7 +35,8 @@ def run_to_end(agent: Agent, prompt: str | Message | Sequence[Part]) -> RunFinis
 
     with ThreadPoolExecutor(1, "toolwire-run") as thread:
         try:
-            return thread.submit(asyncio.run, run()).result()
+            # What is set where it is called (a span, the call of a tool) holds for the run too.
+            return thread.submit(copy_context().run, asyncio.run, run()).result()
         finally:
             # Interrupted at the keyboard, the run does not go on unseen.
             left.set_result(None)
@@ -46,7 +49,10 @@ async def _run(agent: Agent, prompt: str | Message | Sequence[Part]) -> RunFinis
         await agent.close()
     if isinstance(end, RunFailed) and agent.failure is not None:
         raise agent.failure
-    assert isinstance(end, RunFinished), "nobody interrupts a run that nobody else can see"
+    if not isinstance(end, RunFinished):
+        raise ToolwireError(
+            "the run was interrupted", hint="What was said and done is in the history: ask again to go on."
+        )
     return end
 
 

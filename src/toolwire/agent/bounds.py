@@ -6,7 +6,7 @@ raises the bound can go on from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -54,7 +54,7 @@ class Spent(msgspec.Struct):
     failed_turns: int = 0
     usage: TokenUsage = TokenUsage()
     tokens: int = 0
-    last_calls: bytes = b""
+    last_calls: Sequence[bytes] = ()
     repeats: int = 0
 
     def next_turn(self) -> None:
@@ -62,7 +62,7 @@ class Spent(msgspec.Struct):
         bounds = self.bounds
         if self.turns >= bounds.turns:
             raise _reached(
-                f"the model has not ended its turn after {bounds.turns} requests",
+                f"the model has not ended its turn after {bounds.turns} request{'' if bounds.turns == 1 else 's'}",
                 "turns",
                 bounds.turns,
                 hint="Raise Bounds.turns if the task needs more.",
@@ -72,8 +72,9 @@ class Spent(msgspec.Struct):
         self.turns += 1
 
     def answered(self, usage: TokenUsage | None, estimated: int) -> None:
-        """The model has answered; `estimated` counts where the provider said nothing."""
-        self.tokens += estimated if usage is None else usage.total_tokens or usage.input_tokens + usage.output_tokens
+        """The model has answered; `estimated` counts where the provider said nothing, or that it was nothing."""
+        counted = 0 if usage is None else usage.total_tokens or usage.input_tokens + usage.output_tokens
+        self.tokens += counted or estimated
         self.add(usage)
 
     def add(self, usage: TokenUsage | None) -> None:
@@ -99,9 +100,9 @@ class Spent(msgspec.Struct):
                 bounds.failed_turns,
                 hint="Try a more capable model or fewer tools; each result told it what was wrong.",
             )
-        made = msgspec.json.encode(
-            [[[call.name, call.arguments] for call in calls], [result.content for result in results]],
-            order="deterministic",
+        made = sorted(
+            msgspec.json.encode([call.name, call.arguments, result.content], order="deterministic")
+            for call, result in zip(calls, results, strict=True)
         )
         self.repeats = self.repeats + 1 if made == self.last_calls else 1
         self.last_calls = made
@@ -116,7 +117,7 @@ class Spent(msgspec.Struct):
 
 def out_of_time(seconds: float) -> RunLimitReached:
     """The error of a run that took too long."""
-    return _reached(f"the run was not over after {seconds:g} seconds", "seconds", seconds)
+    return _reached(f"the run was not over after {seconds:g} second{'s' * (seconds != 1)}", "seconds", seconds)
 
 
 def _reached(sentence: str, what: str, limit: float, *, hint: str = "") -> RunLimitReached:

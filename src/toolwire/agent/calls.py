@@ -38,6 +38,8 @@ STOP_SECONDS = 0.8
 """How long calls that were cancelled are waited for. What takes longer to die goes on dying unwatched (`leaving`)."""
 PROGRESS_WAITING = 32
 """What a tool has told and nobody has taken yet: of more, the newest are kept."""
+NO_CALLS = "no tool may be called now; answer in words"
+"""What is wrong with every call of an answer that was to hold none (`tool_choice="none"`)."""
 CHANGED_CHARACTERS = 10_000
 """How much of changed arguments the model is told."""
 
@@ -227,6 +229,7 @@ class Calls:
         ran = msgspec.structs.replace(decision.invocation, id=id)
 
         async def run() -> ToolResult:
+            self._check_not_stopped()
             if bench.session is not None:
                 bench.session.starting(self._turn, ran, call.tool)
             call.started = True
@@ -243,9 +246,13 @@ class Calls:
             return result
 
         async with self._slots:
-            if self._stopped:
-                raise asyncio.CancelledError  # something on the way here took the cancellation for its own
+            self._check_not_stopped()
             return await bench.hooks.around_call(ran, call.tool, run)
+
+    def _check_not_stopped(self) -> None:
+        """Ends a call of which something on its way, a hook for one, took the cancellation for its own."""
+        if self._stopped:
+            raise asyncio.CancelledError
 
     async def _turn_of(self, call: _Call) -> None:
         """Waits for the earlier calls that this one must follow."""

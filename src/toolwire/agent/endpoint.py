@@ -18,7 +18,8 @@ from ..errors import ConfigError
 from ..messages import Message
 from ..providers.catalog import split_model
 from ..providers.endpoint import Endpoint, resolve
-from ..redaction import NO_SECRET, Secret
+from ..redaction import NO_SECRET, PIECE, Secret
+from ..refusals import secrets_of_user
 from ..transport import HttpRequest
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ class Connection:
     def key(self) -> Secret:
         """The key that requests carry; it goes nowhere else."""
         return self._named.key
+
+    @property
+    def secrets(self) -> list[Secret]:
+        """The key, and the password in the server's address. One so short that it may be any word is left out."""
+        words = (word for word in secrets_of_user(self._named.base_url) if len(word) >= PIECE)
+        return [self.key, *map(Secret, words)]
 
     def parser(self, given: str | StreamParser | None, tools: ToolRegistry) -> StreamParser:
         """How answers of this model are read (see `choose_parser`)."""

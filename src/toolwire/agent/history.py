@@ -22,6 +22,7 @@ from ..messages import (
     tool_results,
 )
 from ..providers.media import mention
+from ..providers.moving import is_at_home
 
 _STORED_BY_ANSWER = frozenset({"openai-responses"})
 """Wires where what goes back with a part names something that the server keeps of a finished answer alone."""
@@ -54,6 +55,25 @@ def broken_answer(answer: Message, wire: str) -> Message:
 def all_refused(calls: Iterable[ToolCallPart], why: str) -> Message:
     """A result for each call: it was not run, and why."""
     return tool_results(ToolResultPart(call.id, call.name, f"Error: not run: {why}", is_error=True) for call in calls)
+
+
+ELSEWHERE = "elsewhere"
+"""The origin of an answer that no provider is to take for its own."""
+
+
+def as_foreign(messages: Iterable[Message], provider: str, wire: str) -> list[Message] | None:
+    """The conversation as if another had written the answers of this provider, which refuses what it gave to go back
+    with them (signatures, encrypted reasoning, ids of items): then it is left out. None where there is nothing of it.
+    """
+    made: list[Message] = []
+    changed = False
+    for message in messages:
+        if message.role == "assistant" and is_at_home(message.origin, provider):
+            data = [*message.provider_data, *(getattr(part, "provider_data", None) or {} for part in message.parts)]
+            changed = changed or any(each.get("wire") == wire for each in data)
+            message = msgspec.structs.replace(message, origin=ELSEWHERE)
+        made.append(message)
+    return made if changed else None
 
 
 REFUSED_MEDIA = frozenset({400, 413, 415, 422})

@@ -16,20 +16,20 @@ _T = TypeVar("_T")
 
 
 class Interruption:
-    """Of one run. `asked` says whether it was interrupted."""
+    """Of one run. `asked` says whether it was interrupted, `late` whether that was because its time was over."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self.late = False
         self._waiting: asyncio.Task[object] | None = None
         self._cancelled: asyncio.Task[object] | None = None
         self._others = 0
         """Cancellations of the waiting task that were there before the wait: a run may be a cancelled task's last."""
 
-    def ask(self) -> None:
+    def ask(self, *, late: bool = False) -> None:
         """Ends the run. To be called on its event loop; more than once is as once."""
         if self.asked:
             return
-        self.asked = True
+        self.asked, self.late = True, late
         if self._waiting is not None:
             self._cancelled = self._waiting
             self._waiting.cancel()

@@ -34,7 +34,7 @@ from ..transport import AiohttpTransport, HttpRequest, Transport
 from .asking import Asking, Retries
 from .blocking import run_to_end
 from .bounds import Bounds, Spent, out_of_time
-from .calls import Calls, Workbench
+from .calls import NO_CALLS, Calls, Workbench
 from .context import Compacted, Context
 from .endpoint import Connection
 from .events import (
@@ -50,7 +50,7 @@ from .events import (
     RunStarted,
     TurnStarted,
 )
-from .history import REFUSED_MEDIA, all_refused, broken_answer, has_media, without_media
+from .history import REFUSED_MEDIA, all_refused, as_foreign, broken_answer, has_media, without_media
 from .hooks import Hooks, RunFacts, RunHooks
 from .interruption import Interruption
 from .mistakes import Mistakes
@@ -130,18 +130,20 @@ class Agent:
         self._text_parser = self._connection.text_parser(stream_parser, self._tools)
         if repair:
             self._parser = self._parser._replace(repair=True)
+            self._text_parser = self._text_parser and self._text_parser._replace(repair=True)
         self._transport: Transport = transport if transport is not None else AiohttpTransport()
-        self._redactor = Redactor([self._connection.key], os.environ)
+        self._redactor = Redactor(self._connection.secrets, os.environ)
+        rules = policy if isinstance(policy, Policy) else Policy(policy or Mode.ASK)
         gate = Gate(
             approve,
             # A copy: what is decided "for this session" holds in this agent and in none that was given the same rules.
-            policy=Policy(policy.mode, policy.rules) if isinstance(policy, Policy) else Policy(policy or Mode.ASK),
+            policy=Policy(rules.mode, [*rules.rules, *(() if session is None else session.closes)]),
             workspace=Workspace(workspace) if isinstance(workspace, (str, os.PathLike)) else workspace,
             memory=memory,
             environment=child_environment(os.environ),
             audit=audit if not isinstance(audit, (str, os.PathLike)) else AuditTrail(audit, self._redactor),
         )
-        executor = Executor(gate, redactor=Redactor([self._connection.key]))
+        executor = Executor(gate, redactor=Redactor(self._connection.secrets))
         self._hooks = tuple(hooks)
         self._session = session
         if session is not None:
@@ -209,7 +211,7 @@ class Agent:
         spent = self.spent = Spent(self._bounds)
         seconds, timer = self._bounds.seconds, None
         if seconds is not None:
-            timer = asyncio.get_running_loop().call_later(seconds, interruption.ask)
+            timer = asyncio.get_running_loop().call_later(seconds, partial(interruption.ask, late=True))
         facts = RunFacts(*self._connection.server, self._connection.options, self._redactor)
         hooks = RunHooks(self._hooks, facts)
         self._bench = self._bench._replace(hooks=hooks)
@@ -225,8 +227,7 @@ class Agent:
                             yield failed
                         yield event
                 if end is None:
-                    late = timer is not None and timer.when() <= asyncio.get_running_loop().time()
-                    end = self._out_of_time() if late else RunInterrupted(spent.turns, spent.usage)
+                    end = self._out_of_time() if interruption.late else RunInterrupted(spent.turns, spent.usage)
                     for failed in await self._tell(end):
                         yield failed
                     yield end
@@ -300,22 +301,24 @@ class Agent:
                 answer = stream.message
                 answer.origin = self._connection.provider
                 if stream.error is not None:
-                    spent.add(stream.usage)
                     answer = broken_answer(answer, self._connection.wire)
+                    said = self._context.tokens([*self.messages, answer]) if answer.parts else 0
+                    spent.answered(stream.usage, said)
                     if not answer.tool_calls:
                         self._answered(answer)
                         self._mention_media(stream.error)
                         raise stream.error
                 else:
                     spent.answered(stream.usage, self._context.answered([*self.messages, answer], stream.usage))
-                if tool_choice != "none":
+                may_call = tool_choice != "none"
+                if may_call:
                     tool_choice = "auto"  # what was asked for has been done; asked for again, no run would end
                 if answer.tool_calls:
-                    async with aclosing(self._answer_calls(answer, stream)) as call_events:
+                    async with aclosing(self._answer_calls(answer, stream, may_call)) as call_events:
                         async for call_event in call_events:
                             yield call_event
                     results = [part for part in self.messages[-1].parts if isinstance(part, ToolResultPart)]
-                    spent.made_calls(answer.tool_calls, results, ran=bool(stream.invocations))
+                    spent.made_calls(answer.tool_calls, results, ran=may_call and bool(stream.invocations))
                 else:
                     self._answered(answer)
                     if stream.stop_reason is StopReason.PAUSE:
@@ -356,15 +359,19 @@ class Agent:
             turn=self._turn,
             retries=self._retries,
             redactor=self._redactor,
+            mend=self._mend,
             sleep=self._sleep,
         )
 
-    async def _answer_calls(self, answer: Message, stream: Stream) -> AsyncGenerator[AgentEvent, None]:
+    async def _answer_calls(self, answer: Message, stream: Stream, may_call: bool) -> AsyncGenerator[AgentEvent, None]:
         """Runs what may run; the history gets the answer with one result for each of its calls, in their order.
 
         Also when it is cancelled in between: the history never holds a call without a result.
         """
-        calls = Calls(self._bench, answer.tool_calls, stream.invocations, stream.problems, turn=self._turn)
+        invocations, problems = stream.invocations, stream.problems
+        if not may_call:  # some services do not know `none`, and a model may write a call that it was not told of
+            invocations, problems = [], dict.fromkeys([part.id for part in answer.tool_calls], NO_CALLS)
+        calls = Calls(self._bench, answer.tool_calls, invocations, problems, turn=self._turn)
         self._answered(answer)
         try:
             async with aclosing(calls.run()) as events:
@@ -433,9 +440,16 @@ class Agent:
     def _mention_media(self, error: ToolwireError) -> None:
         """Puts words in the place of media that the service itself has refused: every later request would hold them."""
         if error.facts.get("status") in REFUSED_MEDIA and has_media(self.messages[-1]):
-            self.messages[-1] = without_media(self.messages[-1])
-            if self._session is not None:
-                self._session.compacted(self.messages)
+            self._rewrite([*self.messages[:-1], without_media(self.messages[-1])])
+
+    def _mend(self, error: ToolwireError) -> bool:
+        """Leaves out what this provider gave to go back with its answers, where it refuses that; nothing else would."""
+        if error.facts.get("refused") != "reasoning":
+            return False
+        foreign = as_foreign(self.messages, self._connection.provider, self._connection.wire)
+        if foreign is not None:
+            self._rewrite(foreign)
+        return foreign is not None
 
     def _change_for(self, error: ToolwireError | None) -> HistoryCompacted | ParserChanged | None:
         """What is done otherwise after a request that was refused, where there is something to do; once each."""
@@ -451,16 +465,14 @@ class Agent:
 
     def _take_over(self, compacted: Compacted) -> HistoryCompacted:
         """From now on the conversation is the shorter one."""
-        self.messages[:] = compacted.messages
+        self._rewrite(compacted.messages)
+        before, after = compacted.tokens_before, compacted.tokens_after
+        return HistoryCompacted(self._turn, compacted.notes, before, after, self._context.window or before)
+
+    def _rewrite(self, messages: list[Message]) -> None:
+        self.messages[:] = messages
         if self._session is not None:
-            self._session.compacted(compacted.messages)
-        return HistoryCompacted(
-            self._turn,
-            compacted.notes,
-            compacted.tokens_before,
-            compacted.tokens_after,
-            self._context.window or compacted.tokens_before,
-        )
+            self._session.compacted(messages)
 
     async def _tell(self, event: AgentEvent) -> list[HookFailed]:
         """Gives the hooks that failed at this event, to be read before it."""

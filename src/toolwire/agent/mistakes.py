@@ -9,8 +9,9 @@ from ..stream.pipeline import Stream
 from ..stream.segments import CALL_SEGMENTS, EventType, SegmentEvent
 from ..tools.registry import ToolRegistry
 
-MALFORMED_STOPS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
-"""Providers' own words for an answer that was to be a call and became nothing."""
+UNEXPECTED = "UNEXPECTED_TOOL_CALL"
+MALFORMED_STOPS = frozenset({"MALFORMED_FUNCTION_CALL", UNEXPECTED, "malformed_tool_use"})
+"""Providers' own words for an answer that was to be a call and became nothing: Gemini's and Bedrock's."""
 
 
 class Mistakes:
@@ -46,7 +47,9 @@ class Mistakes:
             wrong = ", ".join(repr(name[:64]) for name in self._unknown)
             known = ", ".join(self._tools.names)
             sentences.append(f"Error: not run: there is no tool {wrong}. The tools are: {known}.")
-        if not sentences:
+        if stream.raw_stop_reason == UNEXPECTED and not len(self._tools):
+            sentences.append("Error: not run: there are no tools to call. Answer in words.")
+        elif not sentences:
             sentences.append("Error: not run: the call was malformed. Make it again, with arguments as the tool says.")
         format_, tool = self._parser.format, next(iter(self._tools), None)
         if format_ is not None and tool is not None:

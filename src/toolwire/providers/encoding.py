@@ -38,7 +38,7 @@ def check_tool_choice(choice: str, tools: Iterable[ToolDefinition]) -> None:
         raise ConfigError("tool_choice 'required' needs at least one tool", hint="Give tools, or leave it out.")
     if choice not in TOOL_CHOICES and choice not in names:
         raise ConfigError(
-            f"tool_choice names {choice!r}, which is none of the tools",
+            f"{choice!r} is none of the tools",
             hint=f"Use auto, none, required or one of: {', '.join(names) or '(no tools given)'}.",
         )
 

@@ -57,6 +57,13 @@ _USER_FIRST = ("anthropic", "gemini", "bedrock")
 """Wires that refuse a conversation which an answer begins, on some platform at least."""
 
 
+def is_at_home(origin: str, provider: str) -> bool:
+    """Whether the provider may have written an answer of this origin itself, as far as is known."""
+    if not origin or not provider or origin == provider:
+        return True
+    return any(origin in family and provider in family for family in FAMILIES)
+
+
 class Moved(msgspec.Struct):
     """A history as another provider takes it, and what was lost or changed on the way, in sentences."""
 
@@ -178,10 +185,7 @@ class _Carrier:
         return message
 
     def _is_at_home(self, origin: str) -> bool:
-        """Whether the target may have written this itself, as far as is known."""
-        if not origin or not self._provider or origin == self._provider:
-            return True
-        return any(origin in family and self._provider in family for family in FAMILIES)
+        return is_at_home(origin, self._provider)
 
     def _kept(self, data: dict[str, Any] | None, at_home: bool) -> dict[str, Any] | None:
         return data if at_home and data is not None and data.get("wire") == self._wire else None
