@@ -274,3 +274,12 @@ def test_the_text_of_an_agent_below_does_not_pile_up_while_a_question_stands() -
             screen.show(nested("a", event=event))
         screen.show(nested("a", event=ToolProgress(1, "c1", "half")))
         assert screen._held == []
+
+
+def test_calls_of_a_model_without_tools_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    body = sse({"content": "I run it."}, *call_deltas("run_bash", '{"command": "ls"}'), stop="tool_calls")
+    stream = Stream("openai-chat", tools=[])
+    screen = Screen(PlainConsole())
+    for event in [*stream.feed(body), *stream.close()]:
+        screen.show(event)
+    assert capsys.readouterr().out == ("I run it.\n\n(not run: 1 call of a kind that the model was not given)\n")

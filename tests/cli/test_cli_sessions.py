@@ -28,7 +28,9 @@ from toolwire.messages import user as user_message
 from toolwire.stream.invocation import ToolInvocation
 from toolwire.tools.definition import Risk, ToolDefinition
 
-MODEL = ("--model", "openai-compatible:test", "--tools", "demo")
+DEMO = ("--tools", "demo")
+"""Few tools, which are loaded in half the time."""
+MODEL = ("--model", "openai-compatible:test", *DEMO)
 HOSTILE = "\x1b[2J\u202e</details>\n```\n# forged\n````\n<script>"
 
 
@@ -69,8 +71,8 @@ def test_a_session_goes_on_by_its_id_with_its_model_and_server(work: Path, env: 
     with ModelServer([CALCULATE, ANSWER]) as server:
         first = toolwire_command("run", "What is 17 * 23?", *MODEL, "--base-url", server.url, cwd=work, env=env)
         id = session_of(first)
-        second = toolwire_command("run", "And again?", "--resume", id, "--json", cwd=work.parent, env=env)
-        third = toolwire_command("run", "A third time?", "--resume", id[-6:], cwd=work.parent, env=env)
+        second = toolwire_command("run", "And again?", "--resume", id, "--json", *DEMO, cwd=work.parent, env=env)
+        third = toolwire_command("run", "A third time?", "--resume", id[-6:], *DEMO, cwd=work.parent, env=env)
     assert (first.code, second.code, third.code) == (0, 0, 0), second.err + third.err
     roles = [message["role"] for message in server.requests[2]["messages"]]
     assert roles == ["user", "assistant", "tool", "assistant", "user"]
@@ -107,7 +109,7 @@ def test_the_newest_is_that_of_this_folder(work: Path, env: dict[str, str], stor
             session.said(user_message(said))
             time.sleep(0.005)  # the store knows milliseconds
         store.close()
-        ran = toolwire_command("run", "--resume", "Go on, please", cwd=work, env=env)
+        ran = toolwire_command("run", "--resume", "Go on, please", *DEMO, cwd=work, env=env)
     assert ran.code == 0, ran.err
     assert [each["content"] for each in server.requests[0]["messages"]] == ["Second", "Go on, please"]
 
@@ -336,6 +338,18 @@ def test_json_is_read_back(store: SessionStore, capfd: pytest.CaptureFixture[str
     assert json.loads((tmp_path / "talk.JSON").read_text()) == found
 
 
+def test_an_exported_session_is_a_conversation(
+    store: SessionStore, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """`toolwire request` takes the file as it is."""
+    assert in_process(capfd, "sessions", "export", a_full_session(store), "-o", str(tmp_path / "talk.json")).code == 0
+    messages = json.loads((tmp_path / "talk.json").read_text())["messages"]
+    (tmp_path / "messages.json").write_text(json.dumps(messages))
+    whole, alone = (in_process(capfd, "request", str(tmp_path / f"{name}.json")) for name in ("talk", "messages"))
+    assert whole.code == 0
+    assert whole.out == alone.out
+
+
 def test_a_file_that_is_there_stays(store: SessionStore, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     id = a_full_session(store)
     target = tmp_path / "talk.md"
@@ -393,3 +407,11 @@ def test_delete_asks_at_a_terminal(env: dict[str, str], store: SessionStore, typ
         assert (terminal.end() == 0) is removed
     with store:
         assert len(store.list()) == (not removed)
+
+
+def test_no_title_becomes_a_link_by_itself(store: SessionStore, capfd: pytest.CaptureFixture[str]) -> None:
+    session = store.create(model="openai:m", cwd="/w")
+    session.said(user_message("See https://evil.example, WWW.evil.example, me@evil.example: 1.5 of them"))
+    session.close()
+    title = in_process(capfd, "sessions", "export", session.id).out.partition("\n")[0]
+    assert title == "# See https\\://evil.example, WWW\\.evil.example, me\\@evil.example\\: 1.5 of them"

@@ -104,11 +104,15 @@ def _code(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A line in which nothing is Markdown or HTML."""
-    return "".join(f"\\{char}" if char in _MARKS else char for char in one_line(text))
+    """A line in which nothing is Markdown or HTML, nor an address that readers make a link of by themselves."""
+    shown = one_line(text)
+    return "".join(
+        f"\\{char}" if char in _MARKS or (char == "." and shown[max(0, at - 3) : at].lower() == "www") else char
+        for at, char in enumerate(shown)
+    )
 
 
-_MARKS = frozenset("\\`*_{}[]<>#+!|~&$")
+_MARKS = frozenset("\\`*_{}[]<>#+!|~&$:@")
 
 
 def _longest_run(text: str) -> int:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+import msgspec
+
 from ..errors import ErrorInfo, ToolwireError
 from .visible import one_line
 
@@ -21,6 +23,8 @@ READER_LEFT = 141
 
 _SHOWN = 300
 """Characters of what a replay compares."""
+_BEFORE = 60
+"""Of these, before the place where the two part."""
 _USAGE_TYPES = frozenset({"ConfigError", "ToolDefinitionError"})
 
 
@@ -49,18 +53,39 @@ def _command_hint(error: ErrorInfo) -> str:
     if error.type == "RunLimitReached":
         return _LIMIT_HINTS.get(str(error.facts.get("what")), error.hint)
     if error.type == "ReplayDiffers":
-        then, now = (str(error.facts.get(name, "nothing"))[:_SHOWN] for name in ("recorded", "replayed"))
-        return f"It was {then}; now it is {now}"
+        then, now = _where_they_part(error.facts.get("recorded"), error.facts.get("replayed"))
+        return f"It was {then}; now it is {now}. Play it with the Toolwire that recorded it, or record it again."
     if error.type == "SessionFailed":
-        return f"{error.hint} To go on without writing it down: --no-session".lstrip()
-    if error.type == "AuthenticationFailed" and "status" not in error.facts:
-        return error.hint.replace(", or pass api_key", "").rstrip(".") + "; toolwire providers lists what is set up."
+        return f"{error.hint} To ask without writing it down: toolwire run --no-session".lstrip()
+    if error.type == "AuthenticationFailed":
+        return _key_hint(error)
+    if error.facts.get("refused") == "tools":
+        return "If it has no tool calls, let the model call in text: --stream-parser xml"
+    if "Retries." in error.hint:
+        return f"Try again in {error.facts.get('retry_after'):g} s: the provider asks for so long a pause."
     return error.hint or _HINTS.get(error.type, "")
 
 
+def _key_hint(error: ErrorInfo) -> str:
+    """Which variable the key is in: the command takes it from nowhere else."""
+    if "status" not in error.facts:
+        return error.hint.replace(", or pass api_key", "").rstrip(".") + "; toolwire providers lists what is set up."
+    from ..providers.catalog import find_provider
+
+    provider = find_provider(str(error.facts.get("provider")))
+    used = next((name for name in provider.keys if os.environ.get(name)), None) if provider is not None else None
+    return error.hint if used is None else f"Check the key in {used}, and that it is one for this server."
+
+
+def _where_they_part(*values: object) -> list[str]:
+    """Each value as JSON, from shortly before the first place where they differ."""
+    texts = ["nothing" if value is None else msgspec.json.encode(value).decode() for value in values]
+    common = next((at for at, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1), 0)
+    start = max(0, common - _BEFORE) if common > _SHOWN // 2 else 0
+    return [f"{'…' * (start > 0)}{text[start : start + _SHOWN]}{'…' * (len(text) > start + _SHOWN)}" for text in texts]
+
+
 _LIMIT_HINTS = {
-    "Vetoed": "Nothing of it was sent. Ask otherwise.",
-    "RecordingFailed": "Name a file that toolwire run --record wrote.",
     "turns": "Raise --max-turns if the task needs more.",
     "tokens": "Raise --max-tokens if the task needs more; --resume goes on from here.",
     "seconds": "Raise --max-seconds if the task needs more; --resume goes on from here.",

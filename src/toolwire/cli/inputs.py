@@ -10,6 +10,9 @@ import random
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import msgspec
 
 from ..errors import ConfigError
 from ..limits import KIB, MIB
@@ -79,10 +82,20 @@ def read_whole(name: str) -> bytes:
     return b"".join(pieces)
 
 
+class _Exported(msgspec.Struct):
+    """What `toolwire sessions export` writes as JSON, as far as it is a conversation."""
+
+    session: msgspec.Raw
+    messages: msgspec.Raw
+
+
 def read_conversation(name: str) -> list[Message]:
-    """The messages in a file; what is wrong with them is told with the file's name."""
+    """The messages in a file, or of an exported session; what is wrong with them is told with the file's name."""
     try:
-        return load_conversation(read_whole(name))
+        data = read_whole(name)
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            data = bytes(msgspec.json.decode(data, type=_Exported).messages)
+        return load_conversation(data)
     except ConfigError as error:
         shown = "standard input" if name == STANDARD_INPUT else as_text(name)
         words = error.message if shown in error.message else f"{shown}: {error.message}"

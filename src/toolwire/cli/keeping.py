@@ -84,7 +84,7 @@ class Keeping:
             return []
         count = len(session.messages)
         words = [f"Session {info.id}, {count} message{'' if count == 1 else 's'}. {_ENDS.get(info.state, '')}".rstrip()]
-        if info.cwd != self._folder:
+        if not info.is_in(self._folder):
             words.append(f"It was begun in {one_line(info.cwd)}; tools work here.")
         asked = next((each for each in reversed(session.messages) if each.role == "user"), None)
         if asked is not None:

@@ -29,7 +29,7 @@ def prompt(
     Parameters
     ----------
     conversation
-        A JSON list of messages; none, or "-", is standard input.
+        A JSON list of messages, or a session exported as JSON; none, or "-", is standard input.
     format
         The family whose layout it is (all: toolwire formats); auto is what the model's name says.
     model

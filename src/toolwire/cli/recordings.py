@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..agent.events import AgentEvent, RunFailed, RunStarted
 from .console import PlainConsole
-from .faults import say
+from .faults import say_error
 from .inputs import check_files
 from .screen import Screen
 
@@ -64,7 +64,7 @@ def replay_recording(path: str, print_event: Callable[[AgentEvent], None] | None
         screen.show(event)
         if isinstance(event, RunFailed):
             screen.settle()
-            say(event.error.message, event.error.hint)
+            say_error(event.error)
 
     try:
         asyncio.run(_play(loaded, show))

@@ -47,7 +47,7 @@ def request(
     Parameters
     ----------
     conversation
-        A JSON list of messages; none, or "-", is standard input.
+        A JSON list of messages, or a session exported as JSON; none, or "-", is standard input.
     wire
         The wire format: openai-chat, openai-responses, anthropic, gemini, ollama, bedrock or cohere. Without it, the
         one that the model's provider is asked in.

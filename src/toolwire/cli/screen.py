@@ -236,6 +236,11 @@ class Screen:
                 name, _ = self._calls[event.segment_id]
                 self._calls[event.segment_id] = call_words(name, (event.metadata or {}).get("arguments", {}))
             self._end(event.segment_id)
+        elif event.type is EventType.DONE and (ignored := (event.metadata or {}).get("ignored_calls")):
+            self._block()
+            self._write(
+                f"(not run: {ignored} call{'s' * (ignored != 1)} of a kind that the model was not given)\n", "dim"
+            )
 
     def _content(self, event: SegmentEvent) -> None:
         shown = self._segments.get(event.segment_id)

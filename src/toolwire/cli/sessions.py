@@ -56,7 +56,7 @@ def list_sessions(
         path = str(store.path)
     if here:
         folder = Workspace.here().root
-        infos = [info for info in infos if info.cwd == folder]
+        infos = [info for info in infos if info.is_in(folder)]
     for info in reversed(infos[: last or None]):
         sys.stdout.buffer.write(json_bytes(info) + b"\n" if json else _row(info).encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
@@ -117,7 +117,7 @@ def export(
     id
         Its id, or as much of its beginning or end as no other has.
     format
-        markdown, or json, whose messages are a conversation as toolwire request reads one.
+        markdown, or json, which toolwire request reads as a conversation.
         Without it, json for a file whose name ends so, and else markdown.
     output
         The file, which only you can read. Without it, the session is printed.
@@ -183,6 +183,9 @@ def _agreed(infos: list[SessionInfo]) -> bool:
     except EOFError:
         print()
         return False
+    except KeyboardInterrupt:
+        print()
+        raise
 
 
 def _store() -> SessionStore:

@@ -87,7 +87,7 @@ class _Reader:
             case Mended(results):
                 yield Piece("note", "The program ended here, in the middle of a run.")
                 if results is not None:
-                    yield from self._left(results)
+                    yield from self._left(results, failed="gave no result")
             case Replaced(messages):
                 yield Piece(
                     "note", f"From here on the model was sent a shorter conversation ({len(messages)} messages)."
@@ -105,15 +105,15 @@ class _Reader:
         media = [_media_words(part) for part in message.parts if isinstance(part, MediaPart)]
         yield Piece("question", f"Question {self._questions}", "\n".join(filter(None, [message.text, *media])))
 
-    def _left(self, results: Message) -> Iterator[Piece]:
+    def _left(self, results: Message, *, failed: str = "failed") -> Iterator[Piece]:
         """The results that had no entry of their own: of calls that were cancelled, or left open."""
         for part in results.parts:
             if isinstance(part, ToolResultPart) and part.id not in self._given:
                 self._given.add(part.id)
-                yield self._result(part)
+                yield self._result(part, failed=failed)
 
-    def _result(self, part: ToolResultPart, seconds: str = "") -> Piece:
-        heading = f"{_named(part.name)} {'failed' if part.is_error else 'gave'}{seconds}"
+    def _result(self, part: ToolResultPart, seconds: str = "", *, failed: str = "failed") -> Piece:
+        heading = f"{_named(part.name)} {failed if part.is_error else 'gave'}{seconds}"
         if isinstance(part.content, str):
             return Piece("result", heading, part.content)
         texts = (each.text if isinstance(each, TextPart) else _media_words(each) for each in part.content)
