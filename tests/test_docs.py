@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,10 @@ QUICK = [block for block in EVERY if block[0].name != "README.md" and block[3]]
 
 
 def run(path: Path, code: str) -> None:
-    exec(compile(code, str(path), "exec"), {"__name__": "__main__"})
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, str(path), "exec"), names)
+    for test in [value for name, value in names.items() if name.startswith("test_")]:
+        test()  # an example of a test
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from opentelemetry import context, trace
 from opentelemetry.trace import StatusCode
 
 import toolwire
-from agent.scripted import FIVE, SAVE, Script
+from agent.scripted import FIVE, SAVE, Endless, Script
 from feeding import call, delta, sse
 from toolwire import Agent
 from toolwire.agent.asking import Retries
@@ -32,16 +32,6 @@ def traced() -> Iterator[Traced]:
     traced = Traced()
     yield traced
     traced.shutdown()
-
-
-class Endless(Script):
-    """An answer without its end never ends."""
-
-    async def stream(self, request: HttpRequest) -> AsyncGenerator[bytes, None]:
-        async for data in super().stream(request):
-            yield data
-        if b"[DONE]" not in data:
-            await asyncio.sleep(60)
 
 
 @toolwire.tool(risk="read")

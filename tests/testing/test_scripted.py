@@ -162,3 +162,16 @@ def test_the_wire_is_that_of_whoever_is_asked() -> None:
 def test_the_package_needs_no_test_tools() -> None:
     text = "\n".join(path.read_text() for path in PACKAGE.glob("*.py"))
     assert "pytest" not in text
+
+
+async def test_the_pause_that_a_script_asks_for_is_waited() -> None:
+    agent = Agent("openai:m", transport=ScriptedModel([fail(429, retry_after=0.01), "Hi."]), api_key="none")
+    retried = [event for event in await events_of(agent, "x") if isinstance(event, RequestRetried)]
+    assert [event.seconds for event in retried] == [0.01]
+
+
+async def test_a_connection_that_breaks_is_no_answer_that_ends() -> None:
+    agent = Agent("openai:m", transport=ScriptedModel([cut_off(say("And th"))]), api_key="none")
+    end = (await events_of(agent, "x"))[-1]
+    assert isinstance(end, RunFailed)
+    assert end.error.message == "the connection broke"
