@@ -41,7 +41,6 @@ from .events import (
     AgentEvent,
     HistoryCompacted,
     HistoryMoved,
-    HookFailed,
     ParserChanged,
     RunEnd,
     RunFailed,
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
 
 PARALLEL = 8
 """Calls of one answer that run at a time: as many as models make, and few enough for any machine or service."""
-
 
 _LEAVING_SECONDS, _LEAVING_CHECKS = 2.0, 200
 """How long a new run waits for the end of one that nobody reads any more: its tools are being stopped."""
@@ -223,14 +221,12 @@ class Agent:
                     async for event in heard:
                         if isinstance(event, (RunFinished, RunFailed)):
                             end = event
-                        for failed in await self._tell(event):
-                            yield failed
-                        yield event
+                        for told in await self._tell(event):
+                            yield told
                 if end is None:
                     end = self._out_of_time() if interruption.late else RunInterrupted(spent.turns, spent.usage)
-                    for failed in await self._tell(end):
-                        yield failed
-                    yield end
+                    for told in await self._tell(end):
+                        yield told
             except SessionFailed as error:
                 self.failure = error
                 end = RunFailed(error.info(), spent.turns, spent.usage)
@@ -474,15 +470,15 @@ class Agent:
         if self._session is not None:
             self._session.compacted(messages)
 
-    async def _tell(self, event: AgentEvent) -> list[HookFailed]:
-        """Gives the hooks that failed at this event, to be read before it."""
+    async def _tell(self, event: AgentEvent) -> list[AgentEvent]:
+        """Writes the event down and tells it to the hooks; gives it, after those that failed at it."""
         if self._session is not None:
             self._session.noted(event)
         failed = await self._bench.hooks.tell(event)
         if self._session is not None:
             for each in failed:
                 self._session.noted(each)
-        return failed
+        return [*failed, event]
 
 
 def _as_message(prompt: str | Message | Sequence[Part]) -> Message:
