@@ -379,6 +379,7 @@ for path in (0, *('/dev/' + name for name in ('null', 'zero', 'full', 'random', 
 """
 
 
+@pytest.mark.xdist_group("devices")  # some kinds of sandbox let them be changed, which another must not see
 def test_devices_of_the_machine_keep_their_modes(case: Case) -> None:
     """They are root's, and so is standard input, which was opened outside."""
     paths = [f"/dev/{name}" for name in confine.DEVICES]

@@ -168,12 +168,17 @@ class StoreFile:
 
     def delete(self, session: str) -> None:
         """Removes a session and overwrites what was there of it."""
+        import sqlite3
+
         with self.reading() as connection:
             with self.writing(durable=True):
                 connection.execute("DELETE FROM entries WHERE session = ?", (session,))
                 connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
-            # The log holds what was written last; while somebody reads it, it is left to be overwritten later.
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            # Pages that were put together anew keep pieces of what had stood there, so the file is written anew. Where
+            # somebody reads it just now, or there is no room for that, it is left to be overwritten later.
+            with suppress(sqlite3.OperationalError):
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def failed(self, why: str, hint: str, session: str = "") -> SessionFailed:
         """The error of a file that cannot be used."""
