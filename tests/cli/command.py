@@ -101,16 +101,16 @@ class _Server:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(90)
         program = str(Path(__file__).with_name("command_server.py"))
-        process = subprocess.Popen(
-            [sys.executable, program, str(theirs.fileno())], env=clean_environment(), pass_fds=[theirs.fileno()]
+        subprocess.run(
+            [sys.executable, program, str(theirs.fileno())],
+            env=clean_environment(),
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            check=True,
         )
         theirs.close()
-
-        def end() -> None:
-            ours.close()  # which is how it knows
-            process.wait(10)
-
-        atexit.register(end)
+        atexit.register(ours.close)  # which is how it knows
         return ours
 
 

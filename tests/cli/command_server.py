@@ -1,7 +1,8 @@
 """Runs the command again and again without starting Python each time: loaded once, forked for each command line.
 
-Started by `command.py`, a process of its own without threads. For each command it is sent over a socket what the new
-process is to have (arguments, environment, folder, standard streams), and answers with the exit code.
+Started by `command.py`, a process without threads that ends when whoever started it does. For each command it is sent
+over a socket what the new process is to have (arguments, environment, folder, standard streams), and answers with the
+exit code.
 """
 
 from __future__ import annotations
@@ -72,4 +73,6 @@ def _become(connection: socket.socket, streams: list[int], asked: dict[str, Any]
 
 
 if __name__ == "__main__":
+    if os.fork():
+        os._exit(0)  # so that it is no child of the tests, some of which look for children that were left
     serve(socket.socket(fileno=int(sys.argv[1])))
