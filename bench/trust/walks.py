@@ -82,13 +82,14 @@ def walks(count: int, seed: int) -> Found:
     chosen = [chain for chain in every if chain.is_core]
     chosen += rest[: max(0, count - len(chosen))]
     walked: Counter[str] = Counter()
-    steps = open_ends = 0
+    steps = open_ends = core = 0
     passed_over: list[str] = []
     for chain, faults in walk_all(chosen):
         if reason := why_not(chain):
             passed_over.append(f"{chain.case.rpartition('/')[2]} ({reason})")
             continue
         walked[chain.wire] += 1
+        core += chain.is_core
         steps += len(chain.turns)
         open_ends += bool(chain.last["tool_calls"])
         found.runs += 1
@@ -96,8 +97,8 @@ def walks(count: int, seed: int) -> Found:
             found.fault(f"{chain.case}: {words}")
     wires = ", ".join(f"{wire} {walked[wire]}" for wire in CLIENTS)
     found.words = (
-        f"{wires}; {sum(chain.is_core for chain in chosen)} chains of the core set; {steps} follow-up requests; "
-        f"{open_ends} recordings end in calls; not walked: {', '.join(passed_over) or 'none'}"
+        f"{wires}; {core} of {sum(chain.is_core for chain in chosen)} chains of the core set; "
+        f"{steps} follow-up requests; {open_ends} recordings end in calls; not walked: {', '.join(passed_over) or 'none'}"
     )
     return found
 

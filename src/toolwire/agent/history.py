@@ -22,13 +22,10 @@ from ..messages import (
     tool_results,
 )
 from ..providers.media import mention
-from ..providers.moving import is_at_home
+from ..providers.moving import PLAIN_REASONING, is_at_home
 
 _STORED_BY_ANSWER = frozenset({"openai-responses"})
 """Wires where what goes back with a part names something that the server keeps of a finished answer alone."""
-
-_PLAIN_REASONING = frozenset({"openai-chat", "ollama"})
-"""Wires whose reasoning is words; elsewhere it is worth nothing without the signature that comes at its end."""
 
 
 def broken_answer(answer: Message, wire: str) -> Message:
@@ -39,7 +36,7 @@ def broken_answer(answer: Message, wire: str) -> Message:
         if isinstance(part, (OpaquePart, ToolResultPart)):
             continue  # the provider's own tool: half of what it did is refused
         if isinstance(part, ThinkingPart) and not (
-            keeps_data and (part.provider_data is not None or wire in _PLAIN_REASONING)
+            keeps_data and (part.provider_data is not None or wire in PLAIN_REASONING)
         ):
             continue
         if isinstance(part, TextPart) and not part.text:

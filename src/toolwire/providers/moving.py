@@ -41,7 +41,7 @@ OPENING = "(The beginning of this conversation is not shown.)"
 
 NOT_RUN = "Error: not run, as far as is known: the conversation went on without a result of this call."
 
-_PLAIN_REASONING = ("openai-chat", "ollama")
+PLAIN_REASONING = ("openai-chat", "ollama")
 """Wires that have a member for reasoning in plain words; elsewhere it goes with a signature or not at all."""
 
 _ALWAYS_MARKED = ("openai-responses", "anthropic", "bedrock", "cohere")
@@ -81,7 +81,7 @@ def move_history(
     are left for the encoder to refuse.
     """
     losses = _Losses()
-    ids, in_words = wire_format(wire).ids, wire in _PLAIN_REASONING
+    ids, in_words = wire_format(wire).ids, wire in PLAIN_REASONING
     if dialect is not None:
         ids, in_words = dialect.ids, dialect.reads_foreign_reasoning
     carried = _Carrier(wire, provider, losses, in_words=in_words).carry(list(messages))
