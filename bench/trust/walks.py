@@ -98,7 +98,8 @@ def walks(count: int, seed: int) -> Found:
     wires = ", ".join(f"{wire} {walked[wire]}" for wire in CLIENTS)
     found.words = (
         f"{wires}; {core} of {sum(chain.is_core for chain in chosen)} chains of the core set; "
-        f"{steps} follow-up requests; {open_ends} recordings end in calls; not walked: {', '.join(passed_over) or 'none'}"
+        f"{steps} follow-up requests; {open_ends} recordings end in calls; "
+        f"not walked: {', '.join(passed_over) or 'none'}"
     )
     return found
 
