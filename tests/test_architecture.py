@@ -56,6 +56,7 @@ LEFT_TO_RIGHT = (
     "approval",
     "execution",
     "builtin",
+    "mcp",
     "agent",
     "testing",
     "cli",

@@ -150,5 +150,11 @@ class RecordingFailed(ToolwireError):
     """A recording cannot be written or read. Facts: path, line."""
 
 
+class McpFailed(ToolwireError):
+    """An MCP server could not be started, reached or understood, or may not be used. Facts: server, and `why`:
+    "start", "lost", "timeout", "limit", "protocol", "login", "consent", "changed", "refused".
+    """
+
+
 class LocalModelError(ToolwireError):
     """The embedded model could not be installed or started."""

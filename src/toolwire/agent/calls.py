@@ -102,7 +102,7 @@ class Calls:
     ) -> None:
         self._bench = bench
         self._parts = calls
-        self._turn = turn
+        self.turn = self._turn = turn
         self._slots = asyncio.Semaphore(bench.parallel)
         self._stopped = self._left = False
         # Bounded by itself: a few events for each call and for each agent that runs in one (`EVENTS_WAITING`), and one
@@ -165,6 +165,10 @@ class Calls:
             finally:
                 self._left = True
                 self.leaving = [task for task in tasks if not task.done()]
+
+    def tell(self, event: CallEvent) -> None:
+        """Puts an event among those of the calls: a question that a tool's server asks while it works."""
+        self._events.put_nowait(event)
 
     def results(self) -> Message:
         """One result for each call, in the order of the calls; what has none was cancelled."""

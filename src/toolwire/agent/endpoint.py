@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ class Connection:
 
     def text_parser(self, given: str | StreamParser | None, tools: ToolRegistry) -> StreamParser | None:
         """How answers are read if it turns out that there are no native tools; None where the caller has said how."""
-        if not len(tools) or not self._named.provider.native_tools or given_parser(given)[0] != AUTO:
+        if not self._named.provider.native_tools or given_parser(given)[0] != AUTO:
             return None
         provider = self._named.provider
         return as_parser(AUTO, provider=provider.name, model=self._named.model, tools=tools, native_tools=False)
@@ -125,14 +125,17 @@ class Connection:
         tools: Iterable[Any] = (),
         parser: StreamParser = NATIVE,
         tool_choice: str = "auto",
+        options: Mapping[str, Any] | None = None,
     ) -> HttpRequest:
         """The HTTP request for a conversation. Its URL or headers hold the key.
 
-        Where calls are read in text alone, no tools are offered: the model is told of them in words.
+        Where calls are read in text alone, no tools are offered: the model is told of them in words. `options` go
+        before those of every request.
         """
         endpoint = self._endpoint
         messages, self.notes = list(messages), []
-        body = self._body(messages, tools, None if parser.native else parser.format, tool_choice)
+        encode = partial(self._endpoint.encode, notes=self.notes, **{**self.options, **(options or {})})
+        body = self._body(encode, messages, tools, None if parser.native else parser.format, tool_choice)
         request = HttpRequest(
             url=endpoint.keyed_url,
             headers=endpoint.headers_for(messages),
@@ -143,10 +146,14 @@ class Connection:
         return request if self._signer is None else self._signer.sign(request)
 
     def _body(
-        self, messages: list[Message], tools: Iterable[Any], told_in: Format | None, tool_choice: str
+        self,
+        encode: Callable[..., dict[str, Any]],
+        messages: list[Message],
+        tools: Iterable[Any],
+        told_in: Format | None,
+        tool_choice: str,
     ) -> dict[str, Any]:
         """The request body, with the tools offered or, where there is a format to tell them in, described."""
-        encode = partial(self._endpoint.encode, notes=self.notes, **self.options)
         if self._is_tiny:
             from ..local.shaping import shape_request
 

@@ -6,6 +6,8 @@ to JSON.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ..approval.request import ApprovalRequest, Scope
@@ -14,6 +16,7 @@ from ..errors import ErrorInfo
 from ..execution.executor import ToolResult
 from ..stream.invocation import ToolInvocation
 from ..stream.segments import SegmentEvent
+from ..tools.definition import Risk
 
 
 class RunStarted(msgspec.Struct, frozen=True, tag="run_started", tag_field="type", omit_defaults=True):
@@ -71,6 +74,28 @@ class ParserChanged(msgspec.Struct, frozen=True, tag="parser_changed", tag_field
     turn: int
     parser: str
     why: str
+
+
+class OfferedTool(msgspec.Struct, frozen=True):
+    """What the model is told of a tool, and its risk."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    risk: Risk | None
+
+
+class ToolsChanged(msgspec.Struct, frozen=True, tag="tools_changed", tag_field="type"):
+    """What a source of tools (MCP servers) offers has become different, or there is something to know about it.
+
+    A tool of which another word is said now is among `added` alone.
+    """
+
+    turn: int
+    added: list[OfferedTool]
+    removed: list[str]
+    notes: list[str]
+    """In sentences: a server that could not be started, a tool that was changed and is not offered until looked at."""
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, tag="approval_asked", tag_field="type"):
@@ -178,6 +203,7 @@ AgentEvent = (
     | HistoryCompacted
     | RequestRetried
     | ParserChanged
+    | ToolsChanged
     | HookFailed
     | CallEvent
     | RunEnd

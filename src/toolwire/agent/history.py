@@ -6,7 +6,7 @@ answer can go on from them; of its calls, each that has a name stays and gets a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -20,6 +20,7 @@ from ..messages import (
     ToolCallPart,
     ToolResultPart,
     tool_results,
+    user,
 )
 from ..providers.media import mention
 from ..providers.moving import PLAIN_REASONING, is_at_home
@@ -54,6 +55,13 @@ def all_refused(calls: Iterable[ToolCallPart], why: str) -> Message:
     return tool_results(ToolResultPart(call.id, call.name, f"Error: not run: {why}", is_error=True) for call in calls)
 
 
+def as_message(prompt: str | Message | Sequence[Part]) -> Message:
+    """The person's message."""
+    if isinstance(prompt, str):
+        return user(prompt)
+    return prompt if isinstance(prompt, Message) else Message("user", list(prompt))
+
+
 ELSEWHERE = "elsewhere"
 """The origin of an answer that no provider is to take for its own."""
 
@@ -78,11 +86,25 @@ REFUSED_MEDIA = frozenset({400, 413, 415, 422})
 
 
 def has_media(message: Message) -> bool:
-    """Whether there is a picture, a sound, a film or a file in it."""
-    return any(isinstance(part, MediaPart) for part in message.parts)
+    """Whether there is a picture, a sound, a film or a file in it, or in a result that it holds."""
+    return any(isinstance(part, MediaPart) or _is_result_with_media(part) for part in message.parts)
 
 
 def without_media(message: Message) -> Message:
     """The message with a mention in the place of each."""
-    parts: list[Part] = [TextPart(mention(part)) if isinstance(part, MediaPart) else part for part in message.parts]
-    return msgspec.structs.replace(message, content=parts)
+    return msgspec.structs.replace(message, content=[_mentioned(part) for part in message.parts])
+
+
+def _is_result_with_media(part: Part) -> bool:
+    if not isinstance(part, ToolResultPart) or isinstance(part.content, str):
+        return False
+    return any(isinstance(each, MediaPart) for each in part.content)
+
+
+def _mentioned(part: Part) -> Part:
+    if isinstance(part, MediaPart):
+        return TextPart(mention(part))
+    if not isinstance(part, ToolResultPart) or isinstance(part.content, str):
+        return part
+    words = [mention(each) if isinstance(each, MediaPart) else each.text for each in part.content]
+    return msgspec.structs.replace(part, content="\n".join(words))

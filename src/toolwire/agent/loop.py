@@ -18,8 +18,8 @@ from ..approval.memory import Memory
 from ..approval.places import Workspace
 from ..approval.policy import Mode, Policy
 from ..approval.request import Ask
-from ..chunks import StopReason
-from ..embedded.choosing import StreamParser
+from ..chunks import StopReason, TokenUsage
+from ..embedded.choosing import NATIVE, StreamParser
 from ..errors import ConfigError, SessionFailed, ToolwireError
 from ..execution.environment import child_environment
 from ..execution.executor import Executor
@@ -29,7 +29,6 @@ from ..redaction import Redactor
 from ..refusals import hide_secrets
 from ..stream.pipeline import Stream
 from ..stream.segments import EventType, SegmentEvent
-from ..tools.registry import ToolRegistry
 from ..transport import AiohttpTransport, HttpRequest, Transport
 from .asking import Asking, Retries
 from .blocking import run_to_end
@@ -49,12 +48,15 @@ from .events import (
     RunStarted,
     TurnStarted,
 )
-from .history import REFUSED_MEDIA, all_refused, as_foreign, broken_answer, has_media, without_media
+from .history import REFUSED_MEDIA, all_refused, as_foreign, as_message, broken_answer, has_media, without_media
 from .hooks import Hooks, RunFacts, RunHooks
+from .hosting import AgentHost
 from .interruption import Interruption
 from .mistakes import Mistakes
+from .toolbox import Toolbox
 
 if TYPE_CHECKING:
+    from ..tools.registry import ToolRegistry
     from .sessions.store import Session
 
 
@@ -119,7 +121,8 @@ class Agent:
         self._bounds.check()
         self._retries = retries or Retries()
         self._sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-        self._tools = ToolRegistry(tools)
+        self._toolbox = Toolbox(tools)
+        self._tools = self._toolbox.registry
         self._tool_choice = tool_choice
         self._connection = Connection(
             model, base_url=base_url, api_key=api_key, options=options, context_tokens=context_tokens
@@ -148,6 +151,8 @@ class Agent:
             session.hide(self._redactor)
         self._bench = Workbench(self._tools, gate, executor, parallel, self._bounds.calls, session=session)
         self._context = Context(context_tokens or window_of(self._connection.provider, self._connection.model))
+        self._host = AgentHost(gate, self._connection, self._sending, self._count)
+        self._toolbox.bind(self._host)
         self._notes: list[str] = []
         self.failure: ToolwireError | None = None
         """Why the last run failed, if it did."""
@@ -170,6 +175,7 @@ class Agent:
     async def close(self) -> None:
         """Closes connections, waits for calls that were interrupted, and ends the embedded model if it was started."""
         await self.settle()
+        await self._toolbox.close()
         await self._transport.aclose()
         await self._connection.close()
 
@@ -206,6 +212,7 @@ class Agent:
         await self._no_other_run()
         interruption = self._running = Interruption()
         self.failure = None
+        self._host.run += 1
         spent = self.spent = Spent(self._bounds)
         seconds, timer = self._bounds.seconds, None
         if seconds is not None:
@@ -216,7 +223,7 @@ class Agent:
         end: RunEnd | None = None
         try:
             try:
-                events = self._run(_as_message(prompt), tool_choice or self._tool_choice, spent)
+                events = self._run(as_message(prompt), tool_choice or self._tool_choice, spent)
                 async with aclosing(interruption.until_asked(events)) as heard:
                     async for event in heard:
                         if isinstance(event, (RunFinished, RunFailed)):
@@ -249,7 +256,7 @@ class Agent:
         yield RunStarted(
             self._connection.provider,
             self._connection.model,
-            _parser_name(self._parser),
+            self._parser.name,
             self._session.id if self._session is not None else "",
         )
         try:
@@ -263,6 +270,10 @@ class Agent:
                 spent.next_turn()
                 self._turn += 1
                 yield TurnStarted(self._turn)
+                if changed := await self._toolbox.refresh(self._turn):
+                    self._tools = self._toolbox.registry
+                    self._bench = self._bench._replace(tools=self._tools)
+                    yield changed
                 if compacted := self._context.make_room(self.messages):
                     yield self._take_over(compacted)
                 await self._bench.hooks.before_request(self._turn, tuple(self.messages))
@@ -337,14 +348,23 @@ class Agent:
                 messages=self.messages, tools=self._tools, parser=self._parser, tool_choice=tool_choice
             )
 
+        return self._sending(make_request, self._tools, self._parser, self._mend)
+
+    def _sending(
+        self,
+        make_request: Callable[[], HttpRequest],
+        tools: ToolRegistry | None = None,
+        parser: StreamParser = NATIVE,
+        mend: Callable[[ToolwireError], bool] = lambda _: False,
+    ) -> Asking:
         def make_stream(request: HttpRequest) -> Stream:
             return Stream(
                 self._connection.wire,
-                self._tools,
+                tools or (),
                 turn=self._turn,
                 segment_id_prefix=f"t{self._turn}-",
                 live_arguments=True,
-                stream_parser=self._parser,
+                stream_parser=parser,
                 on_error=partial(hide_secrets, request=request, redactor=self._redactor),
             )
 
@@ -355,9 +375,13 @@ class Agent:
             turn=self._turn,
             retries=self._retries,
             redactor=self._redactor,
-            mend=self._mend,
+            mend=mend,
             sleep=self._sleep,
         )
+
+    def _count(self, messages: list[Message], usage: TokenUsage | None) -> None:
+        """What an answer beside the conversation used up."""
+        self.spent.answered(usage, self._context.tokens(messages))
 
     async def _answer_calls(self, answer: Message, stream: Stream, may_call: bool) -> AsyncGenerator[AgentEvent, None]:
         """Runs what may run; the history gets the answer with one result for each of its calls, in their order.
@@ -367,7 +391,7 @@ class Agent:
         invocations, problems = stream.invocations, stream.problems
         if not may_call:  # some services do not know `none`, and a model may write a call that it was not told of
             invocations, problems = [], dict.fromkeys([part.id for part in answer.tool_calls], NO_CALLS)
-        calls = Calls(self._bench, answer.tool_calls, invocations, problems, turn=self._turn)
+        calls = self._host.calls = Calls(self._bench, answer.tool_calls, invocations, problems, turn=self._turn)
         self._answered(answer)
         try:
             async with aclosing(calls.run()) as events:
@@ -380,6 +404,7 @@ class Agent:
         self._end_calls(calls)
 
     def _end_calls(self, calls: Calls) -> None:
+        self._host.calls = None
         self._leaving += calls.leaving
         self.spent.add_nested(calls.nested)
         self._settle(calls.results())
@@ -454,7 +479,7 @@ class Agent:
         refused = error.facts.get("refused")
         if refused == "tools" and self._text_parser is not None:
             self._parser, self._text_parser = self._text_parser, None
-            return ParserChanged(self._turn, _parser_name(self._parser), error.message)
+            return ParserChanged(self._turn, self._parser.name, error.message)
         if refused == "length" and (compacted := self._context.make_room(self.messages, force=True)):
             return self._take_over(compacted)
         return None
@@ -479,15 +504,3 @@ class Agent:
             for each in failed:
                 self._session.noted(each)
         return [*failed, event]
-
-
-def _as_message(prompt: str | Message | Sequence[Part]) -> Message:
-    """The person's message."""
-    if isinstance(prompt, str):
-        return user(prompt)
-    return prompt if isinstance(prompt, Message) else Message("user", list(prompt))
-
-
-def _parser_name(parser: StreamParser) -> str:
-    names = ["api_tool_call"] if parser.native else []
-    return "+".join([*names, parser.format.name] if parser.format is not None else names)

@@ -6,8 +6,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from rich.console import Console
@@ -54,20 +54,25 @@ class TerminalQuestion:
 
     async def __call__(self, request: ApprovalRequest) -> Answer:
         """What the person says. The end of input is a no."""
+        async with self.held():
+            return await _Question(self._console, request, self._kept_in).answer()
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """The terminal for one question: others wait, and nothing else is written to the screen."""
         async with self._terminal:
             with self._screen.held():
-                return await _Question(self._console, request, self._kept_in).answer()
+                yield
 
     async def ask_person(self, question: str, options: Sequence[str]) -> str:
         """What the person answers to a question of the model's: their words, or the option whose number they type."""
-        async with self._terminal:
-            with self._screen.held():
-                for line in model_question_lines(question, options, self._console.width):
-                    self._console.out(line.text, style=line.style or None)
-                try:
-                    typed = await read_typed(self._console, "Your answer: ")
-                except _Ended:
-                    typed = ""
+        async with self.held():
+            for line in model_question_lines(question, options, self._console.width):
+                self._console.out(line.text, style=line.style or None)
+            try:
+                typed = await read_typed(self._console, "Your answer: ")
+            except _Ended:
+                typed = ""
         words = typed.strip()
         chosen = dict(zip(map(str, range(1, len(options) + 1)), options, strict=True))
         return chosen.get(words, words)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..agent.events import AgentEvent, HistoryCompacted, HistoryMoved, HookFailed, ParserChanged, RequestRetried
+from ..agent.events import (
+    AgentEvent,
+    HistoryCompacted,
+    HistoryMoved,
+    HookFailed,
+    ParserChanged,
+    RequestRetried,
+    ToolsChanged,
+)
 from .visible import json_bytes, one_line
 
 ARGUMENTS_SHOWN = 60
@@ -22,7 +30,7 @@ def event_words(event: AgentEvent) -> list[str]:
     if isinstance(event, HistoryCompacted):
         tokens = f"{event.tokens_before:,} tokens are now about {event.tokens_after:,} of {event.window:,}"
         return [f"The conversation came near to what the model can read: {tokens}.", *event.notes]
-    return list(event.notes) if isinstance(event, HistoryMoved) else []
+    return list(event.notes) if isinstance(event, (HistoryMoved, ToolsChanged)) else []
 
 
 def call_words(name: str, arguments: dict[str, Any]) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from ..agent.events import (
     RunFailed,
     RunFinished,
     RunInterrupted,
+    ToolsChanged,
 )
 from ..agent.sessions.entries import Answered, Entry, Finished, Mended, Noted, Replaced, Said, Settled, Starting
 from ..chunks import StopReason, TokenUsage
@@ -41,6 +42,7 @@ _Told = (
     | RunFailed
     | RunFinished
     | RunInterrupted
+    | ToolsChanged
 )
 """The events that a reader is told of."""
 

@@ -24,6 +24,12 @@ class StreamParser(NamedTuple):
     repair: bool = False
     """Malformed calls in text are mended where that can be done, and what was done is told."""
 
+    @property
+    def name(self) -> str:
+        """As `as_parser` takes it: `api_tool_call`, a text format, or both joined by `+`."""
+        names = ["api_tool_call"] if self.native else []
+        return "+".join([*names, self.format.name] if self.format is not None else names)
+
 
 NATIVE = StreamParser()
 

@@ -17,7 +17,7 @@ import msgspec
 
 from ..approval.gate import Gate, Ticket
 from ..errors import TicketRefused, ToolwireError
-from ..messages import ToolResultPart
+from ..messages import MediaPart, TextPart, ToolResultPart
 from ..redaction import Redactor
 from ..tools.definition import ToolDefinition
 from ..tools.running import RunningCall
@@ -52,10 +52,15 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     that was not run."""
     note: str = ""
     """What whoever watches should know and the model need not."""
+    media: tuple[MediaPart, ...] = ()
+    """Pictures, sound and files that the tool gave beside its words."""
 
     def part(self) -> ToolResultPart:
         """The result as a part of the conversation."""
-        return ToolResultPart(self.id, self.name, self.content, self.is_error)
+        content: str | list[TextPart | MediaPart] = self.content
+        if self.media:
+            content = [TextPart(self.content), *self.media]
+        return ToolResultPart(self.id, self.name, content, self.is_error)
 
 
 class _Call(NamedTuple):
@@ -116,6 +121,7 @@ class Executor:
             round(time.monotonic() - started, 4),
             ending.outcome,
             self._write_down(ticket, ending.outcome),
+            ending.media,
         )
 
     async def _end_of(self, call: _Call) -> Ending:
@@ -134,7 +140,7 @@ class Executor:
         if text is not None:
             return Ending(text, "ok (kept result)")
         ending = await self._tries(call)
-        if ending.outcome == "ok":
+        if ending.outcome == "ok" and not ending.media:
             self._kept.keep(key, ending.text)
         return ending
 

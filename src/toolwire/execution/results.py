@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import IncompleteCall, ToolwireError
+from ..messages import MediaPart
 from ..tools.check import cut
+from ..tools.output import ToolOutput
 
 RESULT_CHARACTERS = 100_000
 """How much of a result goes to the model: some 25,000 tokens, more than most contexts can spare."""
@@ -34,11 +36,15 @@ class Ending(NamedTuple):
     text: str
     outcome: str = "ok"
     again: bool = False
+    media: tuple[MediaPart, ...] = ()
 
 
 def written(value: Any) -> Ending:
     """The ending of a tool that returned this."""
     try:
+        if type(value) is ToolOutput:
+            text = clean(bounded(value.text or NO_OUTPUT))
+            return Ending(text, "error" if value.is_error else "ok", media=tuple(value.media))
         return Ending(clean(bounded(result_text(value))))
     except BaseException as error:
         return Ending(f"it ran, but its result cannot be written as text: {error_words(error)}", "error")

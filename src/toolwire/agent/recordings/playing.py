@@ -22,6 +22,7 @@ from ...execution.reporting import OnProgress
 from ...stream.invocation import ToolInvocation
 from ...stream.segments import EventType, SegmentEvent
 from ...tools.definition import ToolDefinition
+from ...tools.registry import ToolRegistry
 from ...transport import HttpRequest
 from ..bounds import Bounds, Spent
 from ..delegating import NESTING
@@ -31,15 +32,18 @@ from ..events import (
     ApprovalAsked,
     CallEvent,
     NestedEvent,
+    OfferedTool,
     RunEnd,
     RunFailed,
     RunInterrupted,
     ToolFinished,
     ToolProgress,
+    ToolsChanged,
     ToolStarted,
     TurnStarted,
 )
-from .recorded import RecordedRun
+from ..toolbox import Toolbox
+from .recorded import RecordedRun, RecordedTool
 
 Recut = Callable[[bytes], Iterable[bytes]]
 _PATIENCE = 20
@@ -302,3 +306,31 @@ async def _yes(_: ApprovalRequest) -> bool:
 async def _forever() -> NoReturn:
     await asyncio.Event().wait()
     raise AssertionError("nobody sets it")
+
+
+class PlayedToolbox(Toolbox):
+    """The tools of a recorded run: what sources offered is there again when it was there then."""
+
+    def __init__(self, tools: Iterable[ToolDefinition], played: Callable[[], Played]) -> None:
+        super().__init__(tools)
+        self._played = played
+
+    async def refresh(self, turn: int) -> ToolsChanged | None:
+        """What became different then."""
+        events = self._played().run.events
+        changed = next((each for each in events if isinstance(each, ToolsChanged) and each.turn == turn), None)
+        if changed is not None:
+            gone = {*changed.removed, *(tool.name for tool in changed.added)}
+            self.registry = ToolRegistry(
+                [*(tool for tool in self.registry if tool.name not in gone), *map(as_played, changed.added)]
+            )
+        return changed
+
+
+def as_played(tool: RecordedTool | OfferedTool) -> ToolDefinition:
+    """A recorded tool, which is declared to the model and never runs."""
+    return ToolDefinition(tool.name, tool.description, tool.parameters, tool.risk, _never)
+
+
+def _never(_: dict[str, Any]) -> None:
+    raise AssertionError("nothing runs in a replay")

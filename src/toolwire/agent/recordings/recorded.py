@@ -40,6 +40,7 @@ from ..events import (
     RunStarted,
     ToolFinished,
     ToolProgress,
+    ToolsChanged,
     ToolStarted,
     TurnStarted,
 )
@@ -194,6 +195,7 @@ _PLAIN_EVENT = (
     | ToolFinished
     | ToolProgress
     | ToolStarted
+    | ToolsChanged
     | TurnStarted
 )
 _SEGMENT_EVENTS = frozenset(EventType)

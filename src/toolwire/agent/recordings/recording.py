@@ -42,7 +42,6 @@ from .recorded import (
 )
 
 if TYPE_CHECKING:
-    from ...embedded.choosing import StreamParser
     from ..loop import Agent
 
 HELD = 64 * MIB
@@ -261,9 +260,9 @@ def header_of(agent: Agent, mask: Mask) -> Header:
         wire=endpoint.provider.wire,
         base_url=shown_url(endpoint.base_url),
         path=shown_url(endpoint.path),
-        parser=parser_name(agent._parser),
+        parser=agent._parser.name,
         repair=agent._parser.repair,
-        fallback="" if agent._text_parser is None else parser_name(agent._text_parser),
+        fallback="" if agent._text_parser is None else agent._text_parser.name,
         tools=[
             RecordedTool(name=tool.name, description=tool.description, parameters=tool.parameters, risk=tool.risk)
             for tool in agent._tools
@@ -275,9 +274,3 @@ def header_of(agent: Agent, mask: Mask) -> Header:
         context_tokens=agent._context.window,
     )
     return msgspec.convert(mask.value(header), Header)
-
-
-def parser_name(parser: StreamParser) -> str:
-    """As `as_parser` takes it: `api_tool_call`, a text format, or both joined by `+`."""
-    names = ["api_tool_call"] if parser.native else []
-    return "+".join([*names, parser.format.name] if parser.format is not None else names)

@@ -19,13 +19,12 @@ from ...providers.catalog import split_model
 from ...providers.endpoint import Endpoint
 from ...refusals import shown_url
 from ...stream.segments import EventType, SegmentEvent
-from ...tools.definition import ToolDefinition
 from ...transport import HttpRequest
 from ..events import AgentEvent, RequestRetried, RunEnd, RunStarted, ToolProgress
 from ..hooks import Hooks
 from ..loop import Agent
 from .masking import Mask
-from .playing import Played, PlayedExecutor, PlayedGate, Recut, revived
+from .playing import Played, PlayedExecutor, PlayedGate, PlayedToolbox, Recut, as_played, revived
 from .recorded import Header, RecordedRun, Recording
 from .recorded import load_recording as load_recording
 
@@ -219,7 +218,7 @@ class _Replay(Hooks):
 
 def _agent(header: Header, replay: _Replay) -> Agent:
     """An agent as the recorded one was, whatever this machine's environment says, but with nothing to send or run."""
-    tools = [ToolDefinition(tool.name, tool.description, tool.parameters, tool.risk, _never) for tool in header.tools]
+    tools = [as_played(tool) for tool in header.tools]
     agent = Agent(
         f"openai-compatible:{header.model}",
         tools,
@@ -244,14 +243,11 @@ def _agent(header: Header, replay: _Replay) -> Agent:
     )
     agent._parser = connection.parser(header.parser, agent._tools)._replace(repair=header.repair)
     agent._text_parser = connection.text_parser("auto", agent._tools) if header.fallback else None
+    agent._toolbox = PlayedToolbox(tools, lambda: replay.played)
     gate = PlayedGate(lambda: replay.played)
     agent._bench = agent._bench._replace(gate=gate, executor=PlayedExecutor(gate, lambda: replay.played))
     agent._sleep = _at_once
     return agent
-
-
-def _never(_: dict[str, Any]) -> None:
-    raise AssertionError("nothing runs in a replay")
 
 
 async def _at_once(_: float) -> None:

@@ -40,6 +40,7 @@ from ..events import (
     RunEnd,
     RunStarted,
     ToolFinished,
+    ToolsChanged,
     ToolStarted,
 )
 from .entries import (
@@ -66,7 +67,7 @@ from .resuming import Resumed, Summary
 
 _ENDS = frozenset(RunEnd.__args__)
 _KEPT = _ENDS | {
-    *(RunStarted, HistoryMoved, HistoryCompacted, RequestRetried, ParserChanged, HookFailed),
+    *(RunStarted, HistoryMoved, HistoryCompacted, RequestRetried, ParserChanged, ToolsChanged, HookFailed),
     *(ApprovalAsked, ApprovalAnswered),
 }
 """Events that matter later. Of an agent that ran as a tool also what it ran: it has no session of its own."""
