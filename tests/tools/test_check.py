@@ -293,6 +293,15 @@ def test_definitions_that_double_each_other_are_refused(keyword: str, name: str,
         check({"a": {"$ref": f"#/$defs/{written}0"}}, **{"$defs": {**names, f"{name}40": {"type": "string"}}})
 
 
+@pytest.mark.parametrize("mark", ["$anchor", "$dynamicAnchor"])
+def test_definitions_that_double_each_other_by_anchors_are_refused(mark: str) -> None:
+    chain: dict[str, Any] = {f"d{at}": {mark: f"a{at}", "anyOf": [{"$ref": f"#a{at - 1}"}] * 2} for at in range(1, 40)}
+    with pytest.raises(ToolDefinitionError, match="50,000 parts"):
+        check({"x": {"$ref": "#a39"}}, **{"$defs": {"d0": {mark: "a0", "type": "string"}, **chain}})
+    short = check({"x": {"$ref": "#a1"}}, **{"$defs": {"d0": {mark: "a0", "type": "string"}, "d1": chain["d1"]}})
+    assert short.problem({"x": 1}) == "x: 1 is not of type 'string'"
+
+
 @pytest.mark.parametrize("end", ["type", "items"])
 def test_a_doubling_that_leads_back_is_refused(end: str) -> None:
     names: dict[str, Any] = {f"n{i}": {"anyOf": [{"$ref": f"#/$defs/n{i + 1}"}] * (2 + i % 2)} for i in range(30)}

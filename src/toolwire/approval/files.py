@@ -36,7 +36,9 @@ class PolicyPaths(msgspec.Struct, frozen=True):
 def policy_paths(env: Mapping[str, str]) -> PolicyPaths:
     """The files as the environment says."""
     config = config_folder(env)
-    return PolicyPaths(config / "policy.toml", config / "always.toml", (config, state_folder(env)))
+    # These say which programs start, and may be links to where a person keeps all such files.
+    linked = (Path(os.path.realpath(config / name)) for name in ("mcp.json", "config.toml"))
+    return PolicyPaths(config / "policy.toml", config / "always.toml", (config, state_folder(env), *linked))
 
 
 class Layer(msgspec.Struct, frozen=True):

@@ -98,7 +98,8 @@ def _preview_lines(request: ApprovalRequest, width: int) -> Iterator[Line]:
     if "\n" not in request.preview and len(request.preview) <= SENTENCE_CHARACTERS:
         yield from sentence(request.preview, width, "yellow")
         return
-    yield from sentence("What it would change:", width)
+    if request.preview.startswith("--- "):
+        yield from sentence("What it would change:", width)
     lines = list(difference_lines(request.preview, width))
     yield from lines[:PREVIEW_LINES]
     if is_long_preview(request, width):

@@ -9,8 +9,10 @@ _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 def target(root: dict[str, Any], reference: Any) -> Any:
     """What a `$ref` within `root` points to; None where it is no such reference or leads nowhere."""
-    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+    if not isinstance(reference, str) or not reference.startswith("#"):
         return None
+    if reference[1:2] not in ("", "/"):
+        return _anchored(root, reference[1:])
     found: Any = root
     for step in _unescaped(reference[1:]).split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
@@ -21,6 +23,20 @@ def target(root: dict[str, Any], reference: Any) -> Any:
         else:
             return None
     return found
+
+
+def _anchored(root: dict[str, Any], name: str) -> Any:
+    """The schema that calls itself so."""
+    waiting: list[Any] = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if name in (node.get("$anchor"), node.get("$dynamicAnchor")):
+                return node
+            waiting += reversed(node.values())
+        elif isinstance(node, list):
+            waiting += reversed(node)
+    return None
 
 
 def _unescaped(reference: str) -> str:
