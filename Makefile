@@ -44,6 +44,17 @@ $(VENV)/.test: $(VENV)/.run requirements/test.txt
 	$(PIP) install -r requirements/test.txt
 	touch $@
 
+# MCP servers that exist for Node.js alone; where there is none, their tests say that they are skipped.
+$(VENV)/.node: $(VENV)/.made tests/over_mcp/package-lock.json
+	@if command -v node >/dev/null && command -v npm >/dev/null; then
+		echo "Installing MCP servers for the tests (once, some seconds) …"
+		mkdir -p $(VENV)/node
+		cp tests/over_mcp/package.json tests/over_mcp/package-lock.json $(VENV)/node
+		(cd $(VENV)/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null) \
+			|| { echo "They cannot be installed; their tests are skipped."; exit 0; }
+	fi
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.run requirements/bench.txt
 	@echo "Installing what the benchmarks need (once, under a minute) …"
 	$(PIP) install -r requirements/bench.txt
@@ -62,7 +73,7 @@ setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too
 run: setup ## Talk to a real local model that calls real tools
 	@$(BIN)/toolwire run
 
-test: $(VENV)/.test ## All tests, in parallel (about nine minutes on two cores; fetches the embedded model once)
+test: $(VENV)/.test $(VENV)/.node ## All tests, in parallel (about nine minutes on two cores; fetches the embedded model once)
 	@echo "Testing (about nine minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures" -q
 
@@ -80,7 +91,7 @@ fuzz: $(VENV)/.test ## Mutated streams and texts through the readers: RUNS=10000
 	@echo "Fuzzing (about twenty minutes; less with RUNS=… or MINUTES=…) …"
 	$(BIN)/python -m bench.fuzz $(if $(MINUTES),--minutes $(MINUTES),--runs $(RUNS))
 
-figures: $(VENV)/.test $(VENV)/.bench ## The heavy proofs, into docs/reliability*.md (about an hour and a half)
+figures: $(VENV)/.test $(VENV)/.node $(VENV)/.bench ## The heavy proofs, into docs/reliability*.md (about an hour and a half)
 	@echo "Obtaining the figures (about an hour and a half) …"
 	$(BIN)/python -m pytest -n $(JOBS) -m figures -q
 	$(BIN)/python -m bench.figures

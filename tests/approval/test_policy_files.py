@@ -322,7 +322,12 @@ def test_kept_decisions_hold_in_their_workspace_alone(home: Path) -> None:
 def test_where_the_files_are(env: dict[str, str], config: str, state: str) -> None:
     paths = policy_paths(env)
     assert (str(paths.user), str(paths.always)) == (f"{config}/toolwire/policy.toml", f"{config}/toolwire/always.toml")
-    assert [str(folder) for folder in paths.protected] == [f"{config}/toolwire", f"{state}/toolwire"]
+    assert [str(folder) for folder in paths.protected] == [
+        f"{config}/toolwire",
+        f"{state}/toolwire",
+        f"{config}/toolwire/mcp.json",
+        f"{config}/toolwire/config.toml",
+    ]
 
 
 def test_files_that_are_links_are_protected_where_they_really_are(home: Path) -> None:

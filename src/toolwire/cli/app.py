@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cyclopts import App, CycloptsError
 
@@ -76,56 +76,18 @@ def make_app() -> App:
             help_epilogue=f"Example: toolwire {name} {example}".rstrip(),
             sort_key=place,
         )
-    local = App(
-        name="local",
-        help="The embedded model: a very small one that needs no key and no server.",
-        help_epilogue="Example: toolwire local install",
-        sort_key=len(_COMMANDS),
-    )
-    for name, summary in _LOCAL_COMMANDS:
-        local.command(f"{_HERE}.local:{name}", name=name, help=summary, help_epilogue=f"Example: toolwire local {name}")
-    app.command(local)
-    sessions = App(
-        name="sessions",
-        help="The conversations of toolwire run that are kept.",
-        help_epilogue="Example: toolwire sessions list",
-        sort_key=len(_COMMANDS) + 3,
-    )
-    for name, summary, usage, example in _SESSIONS_COMMANDS:
-        sessions.command(
-            f"{_HERE}.sessions:{name}",
-            name=name.removesuffix("_sessions"),
-            help=summary,
-            usage=f"Usage: toolwire sessions {name.removesuffix('_sessions')} {usage}",
-            help_epilogue=f"Example: toolwire sessions {name.removesuffix('_sessions')} {example}".rstrip(),
-        )
-    app.command(sessions)
-    policy = App(
-        name="policy",
-        help="What may run here, what is asked about and what is denied.",
-        help_epilogue='Example: toolwire policy explain --command "git push"',
-        sort_key=len(_COMMANDS) + 1,
-    )
-    for name, summary, usage, example in _POLICY_COMMANDS:
-        policy.command(
-            f"{_HERE}.policy:{name}",
-            name=name,
-            help=summary,
-            usage=f"Usage: toolwire policy {name} {usage}",
-            help_epilogue=f"Example: toolwire policy {name} {example}".rstrip(),
-        )
-    app.command(policy)
-    sandbox = App(
-        name="sandbox",
-        help="What holds the commands that a model runs.",
-        help_epilogue="Example: toolwire sandbox test",
-        sort_key=len(_COMMANDS) + 2,
-    )
-    for name, summary in _SANDBOX_COMMANDS:
-        sandbox.command(
-            f"{_HERE}.sandbox:{name}", name=name, help=summary, help_epilogue=f"Example: toolwire sandbox {name}"
-        )
-    app.command(sandbox)
+    for place, group in enumerate(_GROUPS, len(_COMMANDS)):
+        part = App(name=group.name, help=group.help, help_epilogue=f"Example: toolwire {group.example}", sort_key=place)
+        for number, (name, where, summary, usage, example) in enumerate(group.commands):
+            part.command(
+                f"{_HERE}.{where}",
+                name=name,
+                help=summary,
+                usage=f"Usage: toolwire {group.name} {name} {usage}".rstrip(),
+                help_epilogue=f"Example: toolwire {group.name} {name} {example}".rstrip(),
+                sort_key=number,
+            )
+        app.command(part)
     return app
 
 
@@ -176,29 +138,140 @@ _COMMANDS = (
     ),
     ("undo", "Takes back what tools wrote to files in this folder, the newest first.", "[OPTIONS] [COUNT]", "--list"),
 )
-_POLICY_COMMANDS = (
-    (
-        "check",
-        "Checks the rules that hold here, or those of some files, and their examples.",
-        "[OPTIONS] [FILE...]",
-        "",
+
+
+class _Group(NamedTuple):
+    """Commands under one name. Each has its name, where it is, a summary, how it is used, and an example."""
+
+    name: str
+    help: str
+    example: str
+    commands: tuple[tuple[str, str, str, str, str], ...]
+
+
+_GROUPS = (
+    _Group(
+        "local",
+        "The embedded model: a very small one that needs no key and no server.",
+        "local install",
+        (
+            ("install", "local:install", "Downloads the weights (about 93 MB, once) and checks them.", "[OPTIONS]", ""),
+            ("status", "local:status", "Says whether the embedded model can run here.", "[OPTIONS]", ""),
+            ("path", "local:path", "Prints the path of the weights.", "[OPTIONS]", ""),
+        ),
     ),
-    ("explain", "Says what would happen to a call, and why. Nothing runs.", "[OPTIONS]", '--command "git push"'),
-)
-_SESSIONS_COMMANDS = (
-    ("list_sessions", "Lists them, the newest last.", "[OPTIONS]", "--here"),
-    ("show", "Shows all that was said and done in one.", "[OPTIONS] ID", "261116-a3fk7q"),
-    ("export", "Writes one as Markdown to read, or as JSON.", "[OPTIONS] ID", "261116-a3fk7q -o talk.md"),
-    ("delete", "Removes some for good.", "[OPTIONS] ID...", "261116-a3fk7q"),
-)
-_SANDBOX_COMMANDS = (
-    ("test", "Tries to get out of the sandbox, and says what holds on this machine."),
-    ("show", "Says what a command may read, write and reach in this folder."),
-)
-_LOCAL_COMMANDS = (
-    ("install", "Downloads the weights (about 93 MB, once) and checks them."),
-    ("status", "Says whether the embedded model can run here."),
-    ("path", "Prints the path of the weights."),
+    _Group(
+        "policy",
+        "What may run here, what is asked about and what is denied.",
+        'policy explain --command "git push"',
+        (
+            (
+                "check",
+                "policy:check",
+                "Checks the rules that hold here, or those of some files, and their examples.",
+                "[OPTIONS] [FILE...]",
+                "",
+            ),
+            (
+                "explain",
+                "policy:explain",
+                "Says what would happen to a call, and why. Nothing runs.",
+                "[OPTIONS]",
+                '--command "git push"',
+            ),
+        ),
+    ),
+    _Group(
+        "sandbox",
+        "What holds the commands that a model runs.",
+        "sandbox test",
+        (
+            (
+                "test",
+                "sandbox:test",
+                "Tries to get out of the sandbox, and says what holds on this machine.",
+                "[OPTIONS]",
+                "",
+            ),
+            ("show", "sandbox:show", "Says what a command may read, write and reach in this folder.", "[OPTIONS]", ""),
+        ),
+    ),
+    _Group(
+        "sessions",
+        "The conversations of toolwire run that are kept.",
+        "sessions list",
+        (
+            ("list", "sessions:list_sessions", "Lists them, the newest last.", "[OPTIONS]", "--here"),
+            ("show", "sessions:show", "Shows all that was said and done in one.", "[OPTIONS] ID", "261116-a3fk7q"),
+            (
+                "export",
+                "sessions:export",
+                "Writes one as Markdown to read, or as JSON.",
+                "[OPTIONS] ID",
+                "261116-a3fk7q -o talk.md",
+            ),
+            ("delete", "sessions:delete", "Removes some for good.", "[OPTIONS] ID...", "261116-a3fk7q"),
+        ),
+    ),
+    _Group(
+        "mcp",
+        "MCP servers: their tools for models here, and Toolwire's own tools for other programs.",
+        "mcp add time -- uvx mcp-server-time",
+        (
+            (
+                "add",
+                "mcp:add",
+                "Writes a server into your own file, and tries it.",
+                "[OPTIONS] NAME (URL | -- COMMAND...) | --from FILE [NAME...]",
+                "time -- uvx mcp-server-time",
+            ),
+            (
+                "list",
+                "mcp_listing:list_servers",
+                "Lists the servers that are known here. None is started.",
+                "[OPTIONS]",
+                "",
+            ),
+            ("test", "mcp_listing:test", "Connects to servers, and says how that went.", "[OPTIONS] [NAME...]", "time"),
+            (
+                "tools",
+                "mcp_listing:tools",
+                "Shows the tools of servers, in the servers' own words.",
+                "[OPTIONS] [NAME...]",
+                "time",
+            ),
+            (
+                "trust",
+                "mcp_trust:trust",
+                "Shows what waits to be looked at, servers of a project and tools, and asks about each.",
+                "[OPTIONS] [NAME] [TOOL...]",
+                "time",
+            ),
+            (
+                "call",
+                "mcp_call:call",
+                "Calls a tool of a server.",
+                "[OPTIONS] NAME TOOL [JSON | KEY=VALUE...]",
+                "time get_current_time timezone=Asia/Tokyo",
+            ),
+            (
+                "prompts",
+                "mcp_prompts:prompts",
+                "Lists the prompts of servers, or prints one.",
+                "[OPTIONS] [NAME] [PROMPT] [KEY=VALUE...]",
+                "everything",
+            ),
+            (
+                "resources",
+                "mcp_prompts:resources",
+                "Lists the resources of servers, or prints one.",
+                "[OPTIONS] [NAME] [URI]",
+                "everything",
+            ),
+            ("remove", "mcp:remove", "Takes servers out of your own file, with all that is kept.", "NAME...", "time"),
+            ("serve", "mcp_serve:serve", "Offers Toolwire's tools to other programs, as a server.", "[OPTIONS]", ""),
+        ),
+    ),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 
 from ..agent.events import AgentEvent, RunEnd, RunFailed, RunFinished, RunInterrupted
@@ -19,7 +19,7 @@ class Conversation:
     """Asks an agent and hands every event to `show`; with a `screen`, keeps that in order around it.
 
     Ctrl-C ends the answer that is going on, whatever it waits for, and the conversation keeps what was said and done.
-    A second one leaves. `attached` goes along with the first question.
+    A second one leaves. What `attach` gives goes along with the first question.
     """
 
     def __init__(
@@ -28,12 +28,12 @@ class Conversation:
         show: Callable[[AgentEvent], None],
         screen: Screen | None = None,
         *,
-        attached: Sequence[Part] = (),
+        attach: Callable[[], Awaitable[list[Part]]] | None = None,
     ) -> None:
         self._agent = agent
         self._show = show
         self._screen = screen
-        self._attached = list(attached)
+        self._attach = attach
         self._pressed = False
         """Ctrl-C was, and nothing was asked since."""
 
@@ -94,7 +94,7 @@ class Conversation:
             if screen is not None:
                 screen.begin()
                 screen.wait("getting ready")
-            return runner.run(self._run(self._message(question)))
+            return runner.run(self._run(question))
         except (asyncio.CancelledError, KeyboardInterrupt):
             if self._pressed:
                 raise KeyboardInterrupt from None
@@ -108,14 +108,15 @@ class Conversation:
             if screen is not None:
                 screen.settle()
 
-    def _message(self, question: str) -> str | Message:
-        attached, self._attached = self._attached, []
-        return Message("user", [TextPart(question), *attached]) if attached else question
+    async def _message(self, question: str) -> str | Message:
+        attach, self._attach = self._attach, None
+        return question if attach is None else Message("user", [TextPart(question), *await attach()])
 
-    async def _run(self, question: str | Message) -> RunEnd | None:
+    async def _run(self, question: str) -> RunEnd | None:
         end: RunEnd | None = None
+        message = await self._message(question)
         with self._interruptible():
-            async with aclosing(self._agent.run(question)) as events:
+            async with aclosing(self._agent.run(message)) as events:
                 async for event in events:
                     self._show(event)
                     if isinstance(event, (RunFinished, RunInterrupted, RunFailed)):

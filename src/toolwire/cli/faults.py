@@ -96,6 +96,7 @@ _HINTS = {
     "Vetoed": "Nothing of it was sent. Ask otherwise.",
     "RecordingFailed": "Name a file that toolwire run --record wrote.",
     "ProtocolError": "Try again; if it stays so, the server does not speak the format that was expected of it.",
+    "McpFailed": "toolwire mcp test says which servers work here.",
     "ProviderError": "Try again later; the provider's status page may say more.",
 }
 """Where the library has no better one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,8 @@ from ..approval.files import load_policy, policy_paths
 from ..approval.memory import FileMemory
 from ..approval.policy import Mode, Policy
 from ..errors import ConfigError
+from ..mcp.attaching import attached, is_reference
+from ..mcp.servers import McpServers
 from ..messages import Part
 from ..providers.catalog import find_provider
 from ..providers.encoding import check_tool_choice
@@ -31,9 +34,12 @@ from .ask import TerminalQuestion
 from .choose import check_choice, choose_model
 from .console import PlainConsole, has_person
 from .conversation import Conversation
+from .faults import say
+from .forms import TerminalForms
 from .inputs import STANDARD_INPUT, as_text, read_whole
 from .install import NAME, ensure_weights
 from .keeping import Keeping, check_resume
+from .mcp_servers import servers_for_run
 from .recordings import recording, replay_recording
 from .screen import Screen
 from .toolset import ToolSet, set_words, tools_of
@@ -55,6 +61,9 @@ def run(
     system: Annotated[str, Parameter(metavar="TEXT", show_default=False)] = "",
     tools: Annotated[ToolSet | None, Parameter(metavar="SET")] = None,
     no_tools: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    mcp: Annotated[list[str] | None, Parameter(metavar="NAME", negative="")] = None,
+    no_mcp: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    mcp_config: Annotated[list[str] | None, Parameter(metavar="FILE", negative="")] = None,
     root: Annotated[list[str] | None, Parameter(metavar="FOLDER", negative="")] = None,
     no_sandbox: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     stream_parser: Annotated[str | None, Parameter(metavar="PARSER")] = None,
@@ -91,7 +100,14 @@ def run(
         Which tools it has: builtin (files, search, commands, pages, in this folder) or demo (a few harmless ones).
         Without it: demo for the embedded model, which is too small for more, and builtin for all others.
     no_tools
-        Offer no tools.
+        Offer no tools, nor those of MCP servers that --mcp does not name.
+    mcp
+        The MCP server whose tools it has beside these; can be given several times. Without it: all that are set up
+        here (see toolwire mcp list), and none for the embedded model.
+    no_mcp
+        No MCP servers.
+    mcp_config
+        A further file of MCP servers, in the form of any client. Can be given several times.
     root
         A further folder that tools may work in, beside this one. Can be given several times.
     no_sandbox
@@ -111,8 +127,8 @@ def run(
     json
         Print every event as one JSON line. Nobody is asked.
     attach
-        A picture, a sound, a document or a text that goes along with the question: a file, or an address.
-        Can be given several times.
+        What goes along with the question: a file (a picture, a sound, a document, a text), an address, or something of
+        an MCP server (mcp:SERVER:URI, mcp:SERVER:prompt:NAME?key=value). Can be given several times.
     tool_choice
         Whether the first answer calls tools: auto, none, required, or the name of the tool that it must call.
     resume
@@ -156,7 +172,7 @@ def run(
     person = has_person() and not json
     if resume is not None:
         check_resume(no_session=no_session, system=system, has_question=question is not None or person)
-    attached = _attached(attach or [])
+    read = _read_attached(attach or [])
 
     files = policy_paths(os.environ)
     workspace = find_workspace(files, further=root or [])
@@ -177,12 +193,23 @@ def run(
         asker = TerminalQuestion(console, screen, kept_in=str(files.always)) if person and not headless else None
         chosen_set: ToolSet = tools or ("demo" if words == EMBEDDED_WORDS else "builtin")
         offered = [] if no_tools else tools_of(chosen_set, workspace, asker, sandbox=not no_sandbox)
-        check_tool_choice(as_text(tool_choice), offered)
+        named = bool(mcp or mcp_config) or any(map(is_reference, attach or []))
+        more = servers_for_run(
+            workspace.root,
+            console,
+            person=asker is not None,
+            wanted=not no_mcp and (named or not (no_tools or words == EMBEDDED_WORDS)),
+            only=mcp,
+            config=mcp_config or [],
+            fill_in=None if asker is None else TerminalForms(console, asker.held),
+        )
+        if more.servers is None:
+            check_tool_choice(as_text(tool_choice), offered)
         transport: Transport = AiohttpTransport(timeouts=Timeouts(idle=timeout))
         recorder = None if record is None else closing.enter_context(recording(record))
         agent = Agent(
             chosen,
-            offered,
+            offered if more.servers is None else [*offered, more.servers],
             system_prompt=as_text(system),
             approve=asker,
             policy=policy,
@@ -201,12 +228,16 @@ def run(
         )
         if words == EMBEDDED_WORDS:
             ensure_weights()
+        to_attach = _attaching(attach or [], read, more.servers)
         if json:
-            return Conversation(agent, _print_json, attached=attached).ask_once(as_text(question or DEMO_QUESTION))
-        screen.header(words, *set_words(offered, workspace, missing_folders(files)), *_mode_words(policy, headless))
+            for line in more.problems:
+                say(line)
+            return Conversation(agent, _print_json, attach=to_attach).ask_once(as_text(question or DEMO_QUESTION))
+        tool_words = set_words(offered, workspace, missing_folders(files)) if offered or more.servers is None else []
+        screen.header(words, *tool_words, *more.words, *_mode_words(policy, headless))
         if resumed := keeping.resumed_words():
             screen.header(*resumed)
-        conversation = Conversation(agent, screen.show, screen, attached=attached)
+        conversation = Conversation(agent, screen.show, screen, attach=to_attach)
         if question is None and person:
             return conversation.chat(at_end=keeping.tell)
         if question is None:
@@ -214,13 +245,31 @@ def run(
         return conversation.ask_once(as_text(question or DEMO_QUESTION), at_end=keeping.tell)
 
 
-def _attached(names: list[str]) -> list[Part]:
-    """What goes along with the first question."""
+def _read_attached(names: list[str]) -> dict[str, list[Part]]:
+    """The files and addresses among what goes along, by name; read at once, so that a wrong one is told at once."""
     if not names:
-        return []
+        return {}
     from ..attachments import attachment
 
-    return [attachment(name) for name in names]
+    return {name: [attachment(name)] for name in names if not is_reference(name)}
+
+
+def _attaching(
+    names: list[str], read: dict[str, list[Part]], servers: McpServers | None
+) -> Callable[[], Awaitable[list[Part]]] | None:
+    """Gives what goes along with the first question, in order; what MCP servers have is asked of them then."""
+    if not names:
+        return None
+    if servers is None and (references := [name for name in names if name not in read]):
+        raise ConfigError(f"there is no MCP server to ask for {references[0]}", hint="See toolwire mcp list.")
+
+    async def attach() -> list[Part]:
+        parts: list[Part] = []
+        for name in names:
+            parts += read[name] if servers is None or name in read else await attached(servers, name)
+        return parts
+
+    return attach
 
 
 def _bounds(turns: int, tokens: int | None, seconds: float | None) -> Bounds:

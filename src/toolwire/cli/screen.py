@@ -28,6 +28,7 @@ from ..agent.events import (
 )
 from ..chunks import StopReason
 from ..execution.executor import ToolResult
+from ..providers.media import mention
 from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent, SegmentType
 from .nested import NestedCalls, innermost
 from .telling import call_words, event_words
@@ -334,6 +335,8 @@ class Screen:
         self._write(text.replace("\n", "\n    "), "red" if result.is_error else "")
         if left:
             self._write(f"\n    … {left:,} more characters", "dim")
+        for part in result.media:
+            self._write(f"\n    {one_line(mention(part))}", "dim")
         self._write(f"  {_duration(result.seconds)}\n" if result.seconds else "\n", "dim")
 
     def _finished(self, event: RunFinished) -> None:

@@ -51,8 +51,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Whose file it stands in; `given`: the program's own, or one that was named on the command line."""
     source: str = ""
     """That file."""
+    entry: str = ""
+    """A digest of all that the file says about this server, understood or not: consent is bound to it."""
 
     @property
     def identity(self) -> str:
-        """What pins and logs are kept under: a project's server is never taken for another of the same name."""
-        return f"{self.source}#{self.name}" if self.scope == "project" else self.name
+        """What pins, logins and logs are kept under: no other file's server is taken for the person's own."""
+        return f"{self.source}#{self.name}" if self.source and self.scope != "user" else self.name

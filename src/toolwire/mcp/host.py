@@ -32,8 +32,8 @@ class Sampled(msgspec.Struct, frozen=True):
 
 
 FillIn = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
-"""Has a person fill in a form: the server's name, its message, the JSON Schema of an object with plain values. Gives the
-object, or None where the person does not want to."""
+"""Has a person fill in a form: the server's name, its message, the JSON Schema of an object with plain values. Gives
+the object, or None where the person does not want to."""
 
 
 class Host(Protocol):

@@ -1,9 +1,9 @@
 """`ToolInvocation` and the one adapter that makes it.
 
-Law 2, no half call runs, is kept here and nowhere else: `ToolInvocationAdapter.admit` is the single way in. A call
-becomes an invocation only when it has ended, the stream has reached its proper end with a stop reason that allows
-calls, its arguments are strict JSON and the tool's schema accepts them. Everything else is a `problem`: one sentence
-for the person and the model.
+Law 2, no half call runs, is kept here and nowhere else: `ToolInvocationAdapter.admit` is the single way out of a
+stream. A call becomes an invocation only when it has ended, the stream has reached its proper end with a stop reason
+that allows calls, its arguments are strict JSON and the tool's schema accepts them. Everything else is a `problem`: one
+sentence for the person and the model.
 """
 
 from __future__ import annotations
@@ -33,6 +33,15 @@ class ToolInvocation(msgspec.Struct, frozen=True):
     raw_arguments: str = ""
     repairs: tuple[str, ...] = ()
     """What was mended in the call, where that was asked for: it is then the reader's guess, and asks before it runs."""
+
+
+def requested(id: str, tool_name: str, arguments: dict[str, Any], turn: int = 0) -> ToolInvocation:
+    """A call that came whole in one message, and not in a stream: what an MCP client or server asks for.
+
+    Its arguments were read as JSON and checked by the tool's schema before.
+    """
+    raw = msgspec.json.encode(arguments).decode()
+    return ToolInvocation(id, tool_name, arguments, turn, raw_arguments=raw)
 
 
 class ArrivedCall:
