@@ -101,19 +101,19 @@ async def run_process(
         timed_out = not child.gone.done() and child.status is None
     finally:
         child.end()
-        await _certainly(child.gone)
+        await certainly(child.gone)
     if child.failed:
         raise program.refused(*child.failed)
     if captured.error:
         raise captured.error
     if child.status is None and not timed_out:
         raise ProgramError("the supervisor of a program could not work", hint=captured.text or "Try again.")
-    code, name = _ended(child.status)
+    code, name = ended(child.status)
     seconds = round(time.monotonic() - started, 4)
     return ProcessResult(code, name, captured.text, captured.cut, timed_out, child.left, seconds, child.over)
 
 
-async def _certainly(future: asyncio.Future[None]) -> None:
+async def certainly(future: asyncio.Future[None]) -> None:
     """Waits whatever happens, and is cancelled afterwards if it was meanwhile."""
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
@@ -125,7 +125,7 @@ async def _certainly(future: asyncio.Future[None]) -> None:
         raise cancelled
 
 
-def _ended(returned: int | None) -> tuple[int | None, str | None]:
+def ended(returned: int | None) -> tuple[int | None, str | None]:
     """The exit code, or the name of the signal, of what `subprocess` would call the return code."""
     if returned is None or returned >= 0:
         return returned, None

@@ -30,10 +30,19 @@ _LAST_READS = 4
 
 
 class ProcessGroup:
-    """One running group. `gone` is done when it has been killed and its output is read."""
+    """One running group. `gone` is done when it has been killed and its output is read; the rest is as `Supervised`."""
 
     def __init__(
-        self, program: Program, captured: Captured, *, grace: float, drain: float, memory: int = 0, processes: int = 0
+        self,
+        program: Program,
+        captured: Captured,
+        *,
+        grace: float,
+        drain: float,
+        memory: int = 0,
+        processes: int = 0,
+        stdin: int | None = None,
+        stdout: int | None = None,
     ) -> None:
         self.status: int | None = None
         self.failed: tuple[str, int] | None = None
@@ -49,7 +58,7 @@ class ProcessGroup:
         self._room = threading.Semaphore(_AHEAD)
         self._reading = False
         self._reads = 0
-        self._process = _started(program)
+        self._process = _started(program, stdin, stdout)
         self._reader = threading.Thread(target=self._read, daemon=True, name="toolwire-output")
         self._reader.start()
         threading.Thread(target=self._watch, daemon=True, name="toolwire-process").start()
@@ -82,8 +91,9 @@ class ProcessGroup:
                 return
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as output:
+        output = self._process.stdout or self._process.stderr
+        assert output is not None
+        with output:
             while True:
                 self._room.acquire()
                 self._reading = True
@@ -119,7 +129,7 @@ class ProcessGroup:
             os.killpg(self._process.pid, signal.SIGKILL if force else signal.SIGTERM)
 
 
-def _started(program: Program) -> subprocess.Popen[bytes]:
+def _started(program: Program, stdin: int | None, stdout: int | None) -> subprocess.Popen[bytes]:
     if not os.path.isdir(program.cwd):
         raise program.refused("cwd", errno.ENOENT)
     try:
@@ -130,9 +140,9 @@ def _started(program: Program) -> subprocess.Popen[bytes]:
                 program.argv,
                 cwd=program.cwd,
                 env=program.environment,
-                stdin=given if program.input else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
+                stdin=given if program.input else subprocess.DEVNULL if stdin is None else stdin,
+                stdout=subprocess.PIPE if stdout is None else stdout,
+                stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
             )

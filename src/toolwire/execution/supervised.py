@@ -33,10 +33,23 @@ _PYTHON = os.path.realpath(sys.executable)
 
 
 class Supervised:
-    """One running tree. `gone` is done when no process of it lives and its output is read."""
+    """One running tree. `gone` is done when no process of it lives and its output is read.
+
+    `stdin` and `stdout` are descriptors for the program to read and write, where somebody stays connected to it; what
+    is captured then is its standard error alone.
+    """
 
     def __init__(
-        self, program: Program, captured: Captured, *, grace: float, drain: float, memory: int = 0, processes: int = 0
+        self,
+        program: Program,
+        captured: Captured,
+        *,
+        grace: float,
+        drain: float,
+        memory: int = 0,
+        processes: int = 0,
+        stdin: int | None = None,
+        stdout: int | None = None,
     ) -> None:
         self.status: int | None = None
         """Its exit code, or the signal that ended it as a negative number."""
@@ -54,7 +67,7 @@ class Supervised:
         self._said = b""
         self._whole = False
         self._ending = False
-        self._start(program, drain, memory, processes)
+        self._start(program, drain, memory, processes, stdin, stdout)
         self._loop.add_reader(self._control, self._hear)
         self._loop.add_reader(self._output, self._read)
 
@@ -67,7 +80,9 @@ class Supervised:
             self._control.shutdown(socket.SHUT_WR)
         self._press(time.monotonic() + self._grace)
 
-    def _start(self, program: Program, drain: float, memory: int, processes: int) -> None:
+    def _start(
+        self, program: Program, drain: float, memory: int, processes: int, stdin: int | None, stdout: int | None
+    ) -> None:
         request = marshal.dumps(
             (
                 os.getpid(),
@@ -90,11 +105,13 @@ class Supervised:
                 ours.callback(os.close, self._output)
                 theirs.callback(os.close, written)
                 asked = _in_memory(request, theirs)
-                given = _in_memory(program.input, theirs) if program.input else subprocess.DEVNULL
+                given = subprocess.DEVNULL if stdin is None else stdin
+                if program.input:
+                    given = _in_memory(program.input, theirs)
                 self._process = subprocess.Popen(
                     [_PYTHON, "-I", "-S", supervisor.__file__, str(control.fileno()), str(asked)],
                     stdin=given,
-                    stdout=written,
+                    stdout=written if stdout is None else stdout,
                     stderr=written,
                     pass_fds=(control.fileno(), asked),
                     env=_supervisor_environment(program),

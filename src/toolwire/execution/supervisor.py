@@ -104,12 +104,19 @@ class Tree:
         for descriptor, _ in self._poll.poll(None if seconds is None else seconds * 1000):
             if descriptor == self._wake:
                 os.read(self._wake, 4096)
-            elif not os.read(self._control, 4096):
+            elif not self._heard():
                 self.told = True
                 self._poll.unregister(self._control)
         if os.getppid() != self._parent:
             self.told = True
         self._reap()
+
+    def _heard(self) -> bytes:
+        try:
+            return os.read(self._control, 4096)
+        except OSError:
+            # The parent is gone, and there was a line that it had not read.
+            return b""
 
     def _reap(self) -> None:
         self.empty = False
