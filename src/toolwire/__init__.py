@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .embedded.chat import render_prompt as render_prompt
     from .errors import ToolwireError as ToolwireError
     from .limits import Limits as Limits
+    from .mcp.config import ServerConfig as ServerConfig
+    from .mcp.servers import McpServers as McpServers
     from .messages import MediaPart as MediaPart
     from .messages import Message as Message
     from .messages import TextPart as TextPart
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from .tools.definition import Risk as Risk
     from .tools.definition import ToolDefinition as ToolDefinition
     from .tools.function import tool as tool
+    from .tools.output import ToolOutput as ToolOutput
     from .tools.running import progress as progress
     from .tools.running import this_call as this_call
 
@@ -76,6 +79,7 @@ _HOMES = {
     "EventType": "stream.segments",
     "Hooks": "agent.hooks",
     "Limits": "limits",
+    "McpServers": "mcp.servers",
     "MediaPart": "messages",
     "Message": "messages",
     "Mode": "approval.policy",
@@ -91,6 +95,7 @@ _HOMES = {
     "SdkStream": "stream.sdk",
     "SegmentEvent": "stream.segments",
     "SegmentType": "stream.segments",
+    "ServerConfig": "mcp.config",
     "Session": "agent.sessions.store",
     "SessionInfo": "agent.sessions.store",
     "SessionRecord": "agent.sessions.store",
@@ -103,6 +108,7 @@ _HOMES = {
     "ToolCallDelta": "chunks",
     "ToolDefinition": "tools.definition",
     "ToolInvocation": "stream.invocation",
+    "ToolOutput": "tools.output",
     "ToolwireError": "errors",
     "agent_tool": "agent.delegating",
     "attachment": "attachments",
@@ -132,6 +138,7 @@ __all__ = [
     "EventType",
     "Hooks",
     "Limits",
+    "McpServers",
     "MediaPart",
     "Message",
     "Mode",
@@ -147,6 +154,7 @@ __all__ = [
     "SdkStream",
     "SegmentEvent",
     "SegmentType",
+    "ServerConfig",
     "Session",
     "SessionInfo",
     "SessionRecord",
@@ -159,6 +167,7 @@ __all__ = [
     "ToolCallDelta",
     "ToolDefinition",
     "ToolInvocation",
+    "ToolOutput",
     "ToolwireError",
     "agent_tool",
     "attachment",
