@@ -98,17 +98,25 @@ def _preview_lines(request: ApprovalRequest, width: int) -> Iterator[Line]:
     if "\n" not in request.preview and len(request.preview) <= SENTENCE_CHARACTERS:
         yield from sentence(request.preview, width, "yellow")
         return
-    if request.preview.startswith("--- "):
-        yield from sentence("What it would change:", width)
-    lines = list(difference_lines(request.preview, width))
+    words, below = _headed(request.preview)
+    yield from sentence(words, width)
+    lines = list(difference_lines(below, width))
     yield from lines[:PREVIEW_LINES]
     if is_long_preview(request, width):
         yield from sentence(f"… and {len(lines) - PREVIEW_LINES:,} more lines: v shows them", width, "yellow")
 
 
+def _headed(preview: str) -> tuple[str, str]:
+    """The sentence above a preview, and what stands behind bars: of what is no diff, the first line is the sentence."""
+    if preview.startswith("--- "):
+        return "What it would change:", preview
+    words, _, below = preview.partition("\n")
+    return words, below
+
+
 def is_long_preview(request: ApprovalRequest, width: int) -> bool:
     """Whether some of the change is not shown with the question."""
-    lines = difference_lines(request.preview, width)
+    lines = difference_lines(_headed(request.preview)[1], width)
     return not _is_known_content(request) and next(islice(lines, PREVIEW_LINES, None), None) is not None
 
 
