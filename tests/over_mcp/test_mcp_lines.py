@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import random
 import time
+from typing import Any
 
 import pytest
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
 from toolwire.errors import LimitExceeded
 from toolwire.mcp import lines as module
@@ -65,12 +66,8 @@ MESSAGES = [
     "",
     "{",
     '{"jsonrpc": "2.0"}',
-    '{"jsonrpc": "2.0", "id": 1}',
-    '{"jsonrpc": "2.0", "id": 1, "result": []}',
     '{"jsonrpc": "2.0", "id": null, "method": "m"}',
     '{"jsonrpc": "2.0", "id": 1.5, "result": {}}',
-    '{"jsonrpc": "2.0", "id": 1, "error": "no"}',
-    '{"jsonrpc": "2.0", "id": 1, "error": null}',
     '{"jsonrpc": "2.0", "method": 1}',
     '{"jsonrpc": "2.0", "method": "m", "params": [1]}',
     '{"jsonrpc": 2, "method": "m"}',
@@ -87,6 +84,28 @@ def test_a_message_is_what_the_sdk_takes_for_one(line: str) -> None:
     except ValueError:
         expected = None
     assert message_of(line.encode()) == expected
+
+
+BROKEN_ANSWERS: list[tuple[bytes, Any]] = [
+    (b'{"jsonrpc": "2.0", "id": 1, "result": {"t": "cut \\ud83d"}}', {"t": "cut ?"}),
+    (b'{"jsonrpc": "2.0", "id": 1, "result": {"t": NaN, "u": -Infinity}}', {"t": None, "u": None}),
+    (b'{"jsonrpc": "2.0", "id": 1, "result": {"t": "\xff"}}', {"t": "\ufffd"}),
+    (b'{"jsonrpc": "2.0", "id": 1}', None),
+    (b'{"jsonrpc": "2.0", "id": 1, "result": []}', None),
+    (b'{"jsonrpc": "2.0", "id": 1, "error": "no"}', None),
+    (b'{"jsonrpc": "2.0", "id": 1, "error": null}', None),
+]
+
+
+@pytest.mark.parametrize(("line", "result"), BROKEN_ANSWERS)
+def test_a_call_does_not_wait_for_an_answer_that_came_broken(line: bytes, result: Any) -> None:
+    message = message_of(line)
+    if result is None:
+        assert isinstance(message, JSONRPCError)
+        assert (message.id, message.error.code) == (1, -32700)
+    else:
+        assert isinstance(message, JSONRPCResponse)
+        assert message.result == result
 
 
 VALUES = [

@@ -57,7 +57,7 @@ def add(
         A variable for the program: NAME=VALUE, or NAME alone for what it is in your environment each time. It gets
         only these and the usual few. ${NAME} in a value, an argument or a header is filled in from your environment.
     cwd
-        The folder that the program runs in; else the one that tools work in.
+        The folder that the program runs in; else your home. ${workspaceFolder} is the one that tools work in.
     header
         A header for the address, such as Authorization='Bearer ${TOKEN}'.
     oauth

@@ -27,7 +27,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     """Variables for the program beside the few that every child gets. Nothing else of the environment reaches it."""
     cwd: str = ""
-    """Where it runs: absolute, or empty for the workspace."""
+    """Where it runs: absolute. Empty: in the workspace, and a person's own in their home."""
     url: str = ""
     """Where it listens (streamable HTTP)."""
     headers: dict[str, str] = {}

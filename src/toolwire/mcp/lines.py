@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from io import BytesIO
 
 import msgspec
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 from ..limits import Limits
 from ..wire.lines import LineDecoder
@@ -58,7 +67,28 @@ def message_of(line: bytes) -> JSONRPCMessage | None:
             kind = JSONRPCError if _is_there(members.error) else JSONRPCResponse
         return kind.model_validate_json(line, by_name=False)
     except (ValueError, RecursionError):
+        return _mended(line)
+
+
+def _mended(line: bytes) -> JSONRPCMessage | None:
+    """An answer that JSON does not quite allow: texts cut in the middle of a character, NaN, bytes that are no UTF-8.
+
+    Honest servers send such. Their call shall not wait for an answer that has come: what can be read of it is taken,
+    and an answer of which nothing can be is an error for its call.
+    """
+    try:
+        value = json.loads(line.decode("utf-8", "replace"), parse_constant=lambda _: None)
+        if not isinstance(value, dict) or value.get("method") is not None or type(value.get("id")) not in (int, str):
+            return None
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
         return None
+    kind = JSONRPCResponse if value.get("error") is None else JSONRPCError
+    try:
+        return kind.model_validate_json(text, by_name=False)
+    except ValueError:
+        fault = ErrorData(code=PARSE_ERROR, message="its answer cannot be read")
+        return JSONRPCError(jsonrpc="2.0", id=value["id"], error=fault)
 
 
 def _is_there(member: msgspec.Raw) -> bool:
