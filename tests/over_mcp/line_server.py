@@ -25,48 +25,49 @@ import os
 import sys
 import threading
 import time
+from typing import Any
 
 OPTIONS = dict(word.partition("=")[::2] for word in sys.argv[1:])
 LOCK = threading.Lock()
-STOPPED = {}
-EXTRA = []
-LISTENING = []
+STOPPED: dict[Any, Any] = {}
+EXTRA: list[str] = []
+LISTENING: list[dict[str, Any]] = []
 MODERN = "2026-07-28"
 CAPABILITIES = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 WORDS = {"echo": OPTIONS.get("describe", "Says what it is given.")}
 
 
-def send(**message):
+def send(**message: Any) -> None:
     data = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
     with LOCK:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
 
-def note(option, words):
+def note(option: str, words: str) -> None:
     if OPTIONS.get(option):
         with open(OPTIONS[option], "a") as file:
             file.write(words + "\n")
 
 
-def tools():
-    text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-    wait = {"type": "object", "properties": {"seconds": {"type": "number"}, "steps": {"type": "integer"}}}
-    listed = [
+def tools() -> list[dict[str, Any]]:
+    text: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    wait: dict[str, Any] = {"type": "object", "properties": {"seconds": {"type": "number"}, "steps": {"type": "integer"}}}
+    listed: list[dict[str, Any]] = [
         {"name": "echo", "description": WORDS["echo"], "inputSchema": text},
         {"name": "slow", "description": "Waits.", "inputSchema": wait},
     ]
     others = ("crash", "fail", "refuse", "grow", "change", "quiet", "env", "ask", "silent")
     listed += [{"name": name, "inputSchema": {"type": "object"}} for name in (*others, *EXTRA)]
     if "modern" in OPTIONS:
-        wrong = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "not a header!"}}}
+        wrong: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "not a header!"}}}
         listed.append({"name": "bad_header", "inputSchema": wrong})
     listed += [{"name": f"tool_{at}", "inputSchema": {"type": "object"}} for at in range(int(OPTIONS.get("tools", 0)))]
     return listed
 
 
-def listing(params):
+def listing(params: dict[str, Any]) -> dict[str, Any]:
     everything = tools()
     at = int(params.get("cursor", "0"))
     if "circle" in OPTIONS:
@@ -77,11 +78,11 @@ def listing(params):
     return {"tools": everything[at : at + 1], **more}
 
 
-def words(text, **more):
+def words(text: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], **more}
 
 
-def slow(id, arguments, token):
+def slow(id: Any, arguments: dict[str, Any], token: Any) -> None:
     steps = int(arguments.get("steps", 0))
     for step in range(1, steps + 1):
         if token is not None:
@@ -91,7 +92,7 @@ def slow(id, arguments, token):
     send(id=id, result=words("stopped" if STOPPED[id].is_set() else "waited"))
 
 
-def call(id, params):
+def call(id: Any, params: dict[str, Any]) -> None:
     name, arguments = params["name"], params.get("arguments") or {}
     note("calls", f"call {name} {json.dumps(arguments)}")
     if name == "slow":
@@ -131,7 +132,7 @@ def call(id, params):
         send(id=id, result=words(str(arguments.get("text", "done"))))
 
 
-def answer(message):
+def answer(message: dict[str, Any]) -> None:
     method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
     if method is None:
         if id in STOPPED:
@@ -186,7 +187,7 @@ def answer(message):
         send(id=id, error={"code": -32601, "message": f"no method {method}"})
 
 
-def main():
+def main() -> None:
     note("lives", str(os.getpid()))
     time.sleep(float(OPTIONS.get("start", 0)))
     first = True
