@@ -162,9 +162,9 @@ def _is_said(structured: Any, texts: list[str]) -> bool:
     wanted = _json(structured)
     if wanted in spelled:
         return True
-    if not isinstance(structured, dict) or list(structured) != ["result"]:
+    if not isinstance(structured, dict) or len(structured) != 1:
         return False
-    value = structured["result"]
+    (value,) = structured.values()
     if isinstance(value, str) and value in texts:
         return True
     each = value if isinstance(value, list) else [value]
