@@ -1,9 +1,9 @@
-"""The figures behind what is said of approval, execution, the built-in tools, the sandbox and the agent.
+"""The figures behind what is said of approval, execution, the built-in tools, the sandbox, the agent and MCP.
 
-    python -m bench.trust [--part approval|tools|agent] [--quick] [--only ROW]
+    python -m bench.trust [--part approval|tools|agent|mcp] [--quick] [--only ROW]
 
-The tables go to docs/reliability-trust.md, docs/reliability-tools.md and docs/reliability-agent.md unless `--quick` or
-`--only` asked for less. A promise that does not hold is said and exits 1.
+The tables go to docs/reliability-trust.md, -tools.md, -agent.md and -mcp.md unless `--quick` or `--only` asked for
+less. A promise that does not hold is said and exits 1.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from time import monotonic
 
 from bench.report import machine, table, write_document
 
-from . import agent_rows, approval_rows, tool_rows
+from . import agent_rows, approval_rows, mcp_rows, tool_rows
 from .approval_rows import Row
 
 PARTS = {
     "approval": ("Reliability: approval and execution", "reliability-trust.md", approval_rows.ROWS),
     "tools": ("Reliability: the built-in tools and the sandbox", "reliability-tools.md", tool_rows.ROWS),
     "agent": ("Reliability: the agent", "reliability-agent.md", agent_rows.ROWS),
+    "mcp": ("Reliability: MCP", "reliability-mcp.md", mcp_rows.ROWS),
 }
 
 

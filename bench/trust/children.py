@@ -246,7 +246,7 @@ def flood(count: int, seed: int) -> Found:
 def canaries(count: int, seed: int) -> Found:
     """Secrets in the environment, under names that look allowed too; plan: 1,000. None is in a child or grandchild."""
     found = Found(runs=count)
-    with _planted(count, random.Random(seed)) as secret:
+    with planted(count, random.Random(seed)) as secret:
         line = [
             "bash",
             "-c",
@@ -264,7 +264,7 @@ def canaries(count: int, seed: int) -> Found:
 
 
 @contextmanager
-def _planted(count: int, rng: random.Random) -> Iterator[str]:
+def planted(count: int, rng: random.Random) -> Iterator[str]:
     """Variables in the environment of this very process, each with the secret that is given."""
     secret = f"canary{rng.getrandbits(64):016x}"
     shapes = ("{}_API_KEY", "LC_{}", "PATH_{}", "HOME{}", "LANG_{}", "BASH_FUNC_{}%%", "TZ{}", "USER_{}", "{}", "lc_{}")
