@@ -21,8 +21,7 @@ from toolwire.mcp.servers import McpServers
 from toolwire.tools.definition import Risk
 
 from . import Found
-from .children import planted as planted
-from .children import new_token
+from .children import new_token, planted
 from .http_place import Asked, place, server
 
 LINE_SERVER = Path(__file__).parents[2] / "tests" / "over_mcp" / "line_server.py"

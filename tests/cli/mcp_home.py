@@ -111,7 +111,7 @@ class Seat:
     """
 
     def __init__(self, *answers: str, on_page: str = "") -> None:
-        self._on_page = on_page
+        self._on_page = [on_page]
         self._answers = list(answers)
         self._master, self._slave = pty.openpty()
         self._output = io.TextIOWrapper(io.FileIO(self._slave, "w", closefd=False), encoding="utf-8")
@@ -137,6 +137,10 @@ class Seat:
         for descriptor in (self._master, self._slave, self._ends):
             os.close(descriptor)
 
+    def on_pages(self, *answers: str) -> None:
+        """What is typed at the end of each screen, one after the other; the last also at all that follow."""
+        self._on_page = list(answers)
+
     @property
     def screen(self) -> str:
         """All that was on it, without styles."""
@@ -161,5 +165,8 @@ class Seat:
             unread += text
             while (at := unread.find("/n] ")) >= 0:
                 is_page, unread = unread[:at].endswith("[Enter"), unread[at + 4 :]
-                answer = self._on_page if is_page else self._answers.pop(0) if self._answers else CTRL_D
+                if is_page:
+                    answer = self._on_page.pop(0) if self._on_page[1:] else self._on_page[0]
+                else:
+                    answer = self._answers.pop(0) if self._answers else CTRL_D
                 os.write(self._master, answer.encode() if answer == CTRL_D else f"{answer}\n".encode())

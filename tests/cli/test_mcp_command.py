@@ -7,12 +7,17 @@ import os
 import stat
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from cli.command import assert_sentence
 from cli.mcp_home import Home
 from toolwire.cli.mcp_answers import print_parts
+from toolwire.cli.mcp_call import by_schema
+from toolwire.cli.mcp_consent import pointed
+from toolwire.cli.mcp_shown import Offered, short_lines
 from toolwire.mcp.log import log_path
 from toolwire.messages import MediaPart, Part, TextPart
 
@@ -55,6 +60,12 @@ def test_a_server_that_is_added_is_written_down_and_tried(home: Home, monkeypatc
     }
     assert stat.S_IMODE(home.own_file.stat().st_mode) == 0o600
     assert "secret" not in home.own_file.read_text() + ran.out + ran.err
+
+
+def test_whoever_forgets_the_dashes_is_told(home: Home) -> None:
+    ran = home.run("mcp", "add", "fs", "npx", "-y", "some-server")
+    assert ran.code == 2
+    assert "toolwire mcp add NAME -- COMMAND" in ran.err
 
 
 def test_what_follows_the_dashes_is_the_command_whatever_it_looks_like(home: Home) -> None:
@@ -195,6 +206,49 @@ def test_without_servers_a_list_says_how_to_add_one(home: Home) -> None:
     assert home.run("mcp", "test").code == 1
 
 
+def test_without_servers_every_command_says_how_to_add_one_or_that_they_are_off(home: Home) -> None:
+    for command in ("test", "tools", "prompts", "resources"):
+        assert_sentence(home.run("mcp", command), 1, "no MCP server is set up here", "toolwire mcp add time -- uvx")
+    assert_sentence(home.run("mcp", "remove", "lime"), 2, "no MCP server lime", "toolwire mcp add time -- uvx")
+    home.write_own(quiet=home.entry(enabled=False))
+    for command in ("test", "tools", "prompts", "resources"):
+        assert_sentence(home.run("mcp", command), 1, "are switched off", "toolwire mcp list")
+    ran = home.run("mcp", "remove", "lime")
+    assert_sentence(ran, 2, "no MCP server lime", "There are: quiet.")
+    assert "Add one" not in ran.err
+    assert home.run("mcp", "list", "--check").out.startswith("quiet  yours, off\n")
+    assert home.lives == []
+
+
+def test_commands_that_are_proposed_can_be_copied(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = home.run("mcp", "add", "my notes", "--", "no-such-program-here")
+    assert "toolwire mcp test 'my notes'\n" in ran.out
+    assert "toolwire mcp remove 'my notes'\n" in ran.out
+    for width in (20, 40, 80):
+        lines = [line.text for line in pointed("Words that say what it is for", "toolwire mcp trust 'my notes'", width)]
+        assert sum("toolwire mcp trust 'my notes'" in line for line in lines) == 1
+
+
+def test_a_server_that_waits_for_consent_is_not_said_to_fail(home: Home) -> None:
+    home.write_project(theirs=home.entry())
+    ran = home.run("mcp", "test")
+    assert ran.code == 1
+    assert ran.out.startswith("theirs: not started\n")
+    assert home.run("mcp", "test", "--json").lines[0]["why"] == "consent"
+
+
+def test_what_a_server_wrote_does_not_push_the_reason_off_the_screen(home: Home) -> None:
+    home.write_own(loud={"command": "sh", "args": ["-c", "seq 10000 10300 >&2"]})
+    ran = home.run("mcp", "test")
+    assert ran.code == 1
+    assert len(ran.out.splitlines()) < 20
+    assert "    │ 10300\n" in ran.out
+    assert f"more is in {home.folder}" in ran.out
+    ran = home.run("mcp", "tools")
+    assert len(ran.err.splitlines()) < 20
+    assert "    │ 10300\n" in ran.err
+
+
 def test_servers_are_tried_side_by_side_and_none_holds_the_others(home: Home) -> None:
     home.write_own(
         good=home.entry(),
@@ -273,6 +327,64 @@ def test_tools_are_shown_in_the_servers_words_with_hidden_characters_marked(home
     assert first["definition"]["description"] == words
 
 
+def test_tools_are_listed_in_short_and_shown_whole_where_they_are_named(home: Home) -> None:
+    home.write_own(line=home.entry("describe=" + "Says it again. " * 100))
+    short = home.run("mcp", "tools", "line").out
+    assert "The server's words" not in short
+    assert "    │ text=…\n" in short
+    assert max(map(len, short.split("\n"))) <= 300
+    assert len(short.split("\n")) <= 11 * 4 + 1
+    one = home.run("mcp", "tools", "line", "echo").out
+    assert one.count("The server's words") == 1
+    assert one.count("Says it again.") == 100
+    assert home.run("mcp", "tools", "line", "--full").out.count("The server's words") == 11
+    (only,) = home.run("mcp", "tools", "line", "slow", "--json").lines
+    assert only["tool"] == "slow"
+    assert_sentence(home.run("mcp", "tools", "line", "ech"), 2, "line has no tool ech", "It has: echo")
+
+
+@pytest.mark.parametrize("width", [30, 80, 1 << 20])
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"description": "日本" * 200 + "\x1b[2J\u202e", "inputSchema": {"properties": {"‹a\nb": {}}, "required": "x"}},
+        {"description": 5, "inputSchema": []},
+        {"inputSchema": {"properties": ["a"], "required": {"a": 1}}},
+        {"description": " \n\t"},
+    ],
+)
+def test_whatever_a_server_says_a_listed_tool_fits_its_lines(definition: dict[str, Any], width: int) -> None:
+    offered = Offered(
+        server="s", tool="t", name="mcp__s__t", state="new", risk="unknown", problem="", definition=definition
+    )
+    lines = [line.text for line in short_lines(offered, width)]
+    assert all(cell_len(line) < width and line.isprintable() for line in lines)
+    assert sum(line.startswith("    │ ") for line in lines) <= 2
+
+
+@pytest.mark.parametrize(
+    ("schema", "made"),
+    [
+        ({"type": "string"}, "5"),
+        ({"type": ["null", "string"]}, "5"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "5"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, 5),
+        ({"allOf": [{"$ref": "#/$defs/Day"}]}, "5"),
+        ({"$ref": "#/$defs/a~1b"}, 5),
+        ({"$ref": "#/$defs/round"}, 5),
+        ({"$ref": "#/$defs/none/at/all"}, 5),
+        ({"const": "5"}, "5"),
+        ({"enum": [5, 6]}, 5),
+        ({"type": "number", "enum": ["5"]}, 5),
+        ({}, 5),
+        (True, 5),
+    ],
+)
+def test_a_text_is_taken_as_what_the_schema_wants(schema: object, made: object) -> None:
+    shared = {"Day": {"enum": ["5", "6"]}, "a/b": {"type": "integer"}, "round": {"$ref": "#/$defs/round"}}
+    assert by_schema([("a", "5")], {"properties": {"a": schema}, "$defs": shared}) == {"a": made}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "out"),
     [
@@ -297,7 +409,7 @@ def test_a_tool_is_called_by_hand(home: Home, arguments: list[str], code: int, o
         (["echo"], 2, ["text", "toolwire mcp tools line"]),
         (["echo", "text"], 2, ["text is no argument", "KEY=VALUE"]),
         (["echo", "{text: 1}"], 2, ["not valid JSON", "city=Paris"]),
-        (["slow", "seconds=long"], 2, ["seconds"]),
+        (["slow", "seconds=long"], 2, ["seconds", "toolwire mcp tools line slow"]),
         (["refuse"], 1, ["no such thing", "toolwire mcp test line"]),
         (["crash"], 1, ["ended", "not known"]),
     ],

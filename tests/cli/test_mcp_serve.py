@@ -152,6 +152,14 @@ def over_http(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
         process.communicate(timeout=10)
 
 
+def said_to_nonsense(address: str) -> str:
+    """What the server answers to whom it does not understand."""
+    host, port = address.removeprefix("http://").partition("/")[0].split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        return connection.recv(1000).decode()
+
+
 async def test_a_server_over_http_until_ctrl_c(home: Path) -> None:
     token = f"62.{os.getpid()}"
     with over_http(home, "--file", "my_tools.py", "--no-audit") as (process, address, secret):
@@ -159,6 +167,7 @@ async def test_a_server_over_http_until_ctrl_c(home: Path) -> None:
         assert len(secret) >= 40
         async with Client(with_token(address, secret)) as client:
             assert text_of(await client.call_tool("loud", {"words": "hm"})) == "hm, and nobody answered"
+            assert "400" in said_to_nonsense(address)
             call = asyncio.create_task(client.call_tool("sleep", {"token": token}))
             assert await asyncio.to_thread(until, lambda: sleeping(token))
             began = time.monotonic()
@@ -168,7 +177,9 @@ async def test_a_server_over_http_until_ctrl_c(home: Path) -> None:
             assert not sleeping(token)
             assert process.stdout is not None
             assert process.stderr is not None
-            assert "Traceback" not in process.stdout.read() + process.stderr.read()
+            printed = process.stdout.read() + process.stderr.read()
+            assert "Traceback" not in printed
+            assert "Invalid HTTP request" not in printed, "anyone could fill the log"
             call.cancel()
             await asyncio.wait({call})
     assert not (home / "state").exists()

@@ -197,3 +197,19 @@ def test_who_leaves_before_the_end_of_a_long_question_says_no(home: Home) -> Non
             home.run("mcp", "trust", "theirs")
         assert "[y/n]" not in seat.screen
         assert not consents_to(home, "theirs")
+
+
+def test_a_yes_before_the_end_of_a_long_question_is_neither_yes_nor_no(home: Home) -> None:
+    home.write_project(theirs=home.entry(*(f"word{number}" for number in range(100)), "die=initialize"))
+    with Seat("y", on_page="y") as seat:
+        seat.on_pages("y", "yes", "?", "")
+        home.run("mcp", "trust", "theirs")
+    assert seat.screen.count("The question comes after all of it.") == 3
+    assert consents_to(home, "theirs")
+
+
+def test_who_looks_at_several_tools_sees_how_many_wait(home: Home) -> None:
+    home.write_own(line=home.entry(tools={"allow": ["echo", "slow", "env"]}))
+    with Seat("n", "y", "n") as seat:
+        home.run("mcp", "trust", "line")
+    assert [f"\n{place} of 3: mcp__line__" in seat.screen for place in (1, 2, 3)] == [True] * 3

@@ -27,8 +27,11 @@ def _dispatch(tokens: Sequence[str]) -> int:
         result: Any = make_app()(tokens)
     except CycloptsError as error:
         words = str(error).strip()
-        command = "".join(f"{name} " for name in error.command_chain or ())
-        say(words[:1].lower() + words[1:], f"See: toolwire {command}--help")
+        command = " ".join(error.command_chain or ())
+        hint = f"See: toolwire {command} --help".replace("  ", " ")
+        if command == "mcp add" and "--" not in tokens:
+            hint = "What starts the server stands behind two dashes: toolwire mcp add NAME -- COMMAND ARGUMENTS"
+        say(words[:1].lower() + words[1:], hint)
         return USAGE
     return result if isinstance(result, int) else 0
 
@@ -228,7 +231,7 @@ _GROUPS = (
             (
                 "list",
                 "mcp_listing:list_servers",
-                "Lists the servers that are known here. None is started.",
+                "Lists the servers that are known here, without starting any.",
                 "[OPTIONS]",
                 "",
             ),
@@ -236,8 +239,8 @@ _GROUPS = (
             (
                 "tools",
                 "mcp_listing:tools",
-                "Shows the tools of servers, in the servers' own words.",
-                "[OPTIONS] [NAME...]",
+                "Lists the tools of servers; one that is named, in all its server's words.",
+                "[OPTIONS] [NAME] [TOOL...]",
                 "time",
             ),
             (
@@ -250,21 +253,21 @@ _GROUPS = (
             (
                 "call",
                 "mcp_call:call",
-                "Calls a tool of a server.",
+                "Calls a tool of a server, without a question.",
                 "[OPTIONS] NAME TOOL [JSON | KEY=VALUE...]",
                 "time get_current_time timezone=Asia/Tokyo",
             ),
             (
                 "prompts",
                 "mcp_prompts:prompts",
-                "Lists the prompts of servers, or prints one.",
+                "Lists the prompts of servers, or prints one. A run is given one by --attach mcp:NAME:prompt:PROMPT.",
                 "[OPTIONS] [NAME] [PROMPT] [KEY=VALUE...]",
                 "everything",
             ),
             (
                 "resources",
                 "mcp_prompts:resources",
-                "Lists the resources of servers, or prints one.",
+                "Lists the resources of servers, or prints one. A run is given one by --attach mcp:NAME:URI.",
                 "[OPTIONS] [NAME] [URI]",
                 "everything",
             ),

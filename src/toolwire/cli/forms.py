@@ -22,6 +22,10 @@ from .question import Line, argument_lines, sentence
 
 DECLINE = "/decline"
 """Typed in any place: the server gets nothing."""
+AGAIN = "again"
+"""Typed before it is sent: something in it was wrong."""
+NAME_CHARACTERS = 40
+"""Of a field's name that stands in a line of ours."""
 _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
 _EMPTY_TEXT = '""'
 """Typed for a text that is empty: an empty line leaves the field out."""
@@ -52,27 +56,39 @@ class TerminalForms:
         self._say(f"The MCP server {marked(server)} asks you to fill in a form ({count}). It says:", "bold yellow")
         self._quote(message)
         self._say(f"An empty line takes what is there already or leaves it out. {DECLINE} or Ctrl-D: send nothing.")
+        while True:
+            content = await self._values(fields)
+            self._say("This would be sent:", "bold yellow")
+            self._print(argument_lines(whole_text(content), self._console.width))
+            if await self._is_right():
+                return content
+
+    async def _values(self, fields: tuple[Field, ...]) -> dict[str, Any]:
         content: dict[str, Any] = {}
         for number, field in enumerate(fields, 1):
             self._print_field(field, f"{number} of {len(fields)}")
             value = await self._value(field)
             if value is not None:
                 content[field.name] = value
-        self._say("This would be sent:", "bold yellow")
-        self._print(argument_lines(whole_text(content), self._console.width))
+        return content
+
+    async def _is_right(self) -> bool:
+        """Whether it is to be sent as it is; if not, it is filled in anew."""
         while True:
-            typed = (await self._typed("Send it? [y/n] ")).strip().lower()
-            if typed in ("y", "yes"):
-                return content
+            typed = (await self._typed(f"Send it, or {AGAIN}? [y/n] ")).strip().lower()
+            if typed in ("y", "yes", AGAIN):
+                return typed != AGAIN
             if typed in ("n", "no", DECLINE):
                 raise _Declines
-            self._say("y sends it, n sends nothing.", "yellow")
+            self._say(f"y sends it, n sends nothing. {AGAIN} begins with the first field anew.", "yellow")
 
     def _print_field(self, field: Field, number: str) -> None:
-        what = field.kind if not field.format else f"{field.kind}: {marked(field.format)}"
+        what = field.kind if not field.format else f"{field.kind}: {field.format}"
         need = "required" if field.required else "may be left out"
-        self._say(f"{number}: {marked(field.name)} ({what}, {need})", "bold")
-        for words in (field.title, field.description):
+        # A name of several words could go on as a sentence of ours in the next line.
+        is_short = len(field.name) <= NAME_CHARACTERS and _is_one_word(field.name)
+        self._say(f"{number}{f': {field.name}' if is_short else ''} ({what}, {need})", "bold")
+        for words in ("" if is_short else field.name or '""', field.title, field.description):
             if words:
                 self._quote(words)
         if field.looks_secret:
@@ -105,7 +121,8 @@ class TerminalForms:
                 continue
             if (found := field.problem(value)) is None:
                 return value
-            self._say(f"That does not do: {marked(found)}.", "yellow")
+            self._say("That does not do: the form does not take it.", "yellow")
+            self._quote(found)
 
     async def _typed(self, prompt: str) -> str:
         try:
@@ -143,6 +160,10 @@ _ASKS = {
     "one of": "A number of the list",
     "some of": "Numbers of the list, with commas",
 }
+
+
+def _is_one_word(name: str) -> bool:
+    return bool(name) and marked(name) == name and all(char.isalnum() or char in "_-." for char in name)
 
 
 def _read(field: Field, typed: str) -> Any:

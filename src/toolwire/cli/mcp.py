@@ -23,13 +23,16 @@ from ..tools.definition import Risk
 from .console import PlainConsole
 from .faults import FAILED, say
 from .inputs import STANDARD_INPUT, as_text, read_whole
-from .mcp_consent import room, show, words
+from .mcp_consent import pointed, room, show, words
 from .mcp_looking import Seen, look
-from .mcp_servers import TRUST, McpHere, how_words
+from .mcp_servers import TRUST, McpHere, for_shell, how_words
 from .mcp_shown import everything, offered_tool, print_tested, tested
 
 _WHOLE = ("/", "~/", "${")
 """How a path begins that leads to the same place from everywhere."""
+_RISK_UNKNOWN = (
+    "Also after that, unless --risk said what they can do at worst (--force adds it anew), or a rule allows them."
+)
 _FORMS = "toolwire mcp add NAME -- COMMAND ARGUMENTS, or toolwire mcp add NAME https://ADDRESS"
 
 
@@ -129,7 +132,7 @@ def remove(*name: Annotated[str, Parameter(name="NAME")]) -> int:
         if config.scope != "user":
             raise ConfigError(
                 f"{marked(config.name)} stands in {marked(config.source)}, which is not your own file",
-                hint=f"Take back your consent to it: {TRUST} {marked(config.name)} --revoke",
+                hint=f"Take back your consent to it: {TRUST} {for_shell(config.name)} --revoke",
             )
         if Path(config.source) != here.paths.user:
             raise ConfigError(
@@ -228,17 +231,17 @@ def _tried(here: McpHere, names: Sequence[str]) -> int:
         print_tested(tested(seen))
         if seen.error is not None:
             code = FAILED
-            name = marked(seen.config.name)
-            again, away = f"toolwire mcp test {name}", f"toolwire mcp remove {name}"
-            show(console, words(f"It stays in the file. {again} tries again, {away} takes it out.", room(console)))
+            name, width = for_shell(seen.config.name), room(console)
+            show(console, pointed("It stays in the file. To try it again", f"toolwire mcp test {name}", width))
+            show(console, pointed("To take it out", f"toolwire mcp remove {name}", width))
             return
         names = [marked(each.tool) for each in (offered_tool(here, seen.config, raw) for raw in seen.found.tools)]
         if names:
             show(console, words(f"Tools: {', '.join(names)}", room(console)))
-            look_at = (
-                f"To look at them, after which they are not asked about as new: {TRUST} {marked(seen.config.name)}"
-            )
-            show(console, words(look_at, room(console)))
+            command = f"{TRUST} {for_shell(seen.config.name)}"
+            show(console, pointed("Each call is asked about until you have looked at them", command, room(console)))
+            if seen.config.risk is None:
+                show(console, words(_RISK_UNKNOWN, room(console)))
 
     look(here, here.chosen(names), everything, tell)
     return code

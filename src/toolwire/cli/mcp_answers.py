@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ..approval.hidden import marked
-from ..approval.places import Workspace
 from ..errors import ConfigError
 from ..mcp.config import ServerConfig
 from ..messages import MediaPart, Part, TextPart
@@ -20,25 +19,23 @@ from .export import write_export
 from .faults import say
 from .inputs import as_text
 from .mcp_looking import Look, look, say_failed
-from .mcp_servers import McpHere
+from .mcp_servers import McpHere, servers_here
 from .visible import one_line, visible
 
 
 def one_server(name: str, further: list[str] | None) -> tuple[McpHere, ServerConfig]:
     """The server of this name, among all that are known here."""
-    here = McpHere(Workspace.here().root, further=further or ())
-    for note in here.notes:
-        say(note)
+    here = servers_here(further)
     return here, here.chosen([name])[0]
 
 
-def asked(here: McpHere, config: ServerConfig, ask: Look) -> dict[str, Any] | None:
-    """What the server answers; an error is said, or raised where it is one of usage."""
+def asked(here: McpHere, config: ServerConfig, ask: Look, hint: str = "") -> dict[str, Any] | None:
+    """What the server answers; an error is said, or raised where it is one of usage. `hint` as for `say_failed`."""
     (seen,) = look(here, [config], ask)
     if isinstance(seen.error, ConfigError):
         raise seen.error
     if seen.error is not None:
-        say_failed(seen.error)
+        say_failed(seen.error, hint)
         return None
     answer: dict[str, Any] = seen.found
     return answer

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..approval.hidden import marked
 from ..errors import ConfigError, McpFailed
 from ..mcp.content import output_of
 from ..mcp.definitions import tool_of
@@ -17,8 +16,8 @@ from ..strict_json import NotStrict, parse_arguments
 from .faults import FAILED, say
 from .inputs import STANDARD_INPUT, as_text, read_whole
 from .mcp_answers import asked, one_server, pairs, print_parts
-from .mcp_servers import TRUST
-from .mcp_shown import not_run, write_json
+from .mcp_servers import TRUST, for_shell
+from .mcp_shown import no_tool, not_run, write_json
 
 if TYPE_CHECKING:
     from ..mcp.connection import Connection
@@ -58,21 +57,18 @@ def call(
         definitions = {str(each.get("name", "")): each for each in await connection.list_tools()}
         definition = definitions.get(wanted)
         if definition is None:
-            raise ConfigError(
-                f"{marked(config.name)} has no tool {marked(wanted)}",
-                hint=f"It has: {', '.join(map(marked, definitions)) or 'none'}",
-            )
+            raise no_tool(config.name, wanted, definitions)
         if here.pins.state(config.identity, definition) == "changed":
             raise McpFailed(
                 f"the tool {wanted} of {config.name} is not what it was when you looked at it",
-                hint=f"See what has changed: {TRUST} {config.name} {wanted}",
+                hint=f"See what has changed: {TRUST} {for_shell(config.name, wanted)}",
                 server=config.name,
                 why="changed",
             )
         made = tool_of(config, definition, not_run, seen=True)
-        arguments = given if isinstance(given, dict) else _by_schema(given, made.parameters)
+        arguments = given if isinstance(given, dict) else by_schema(given, made.parameters)
         if problem := made.problem(arguments):
-            raise ConfigError(problem, hint=f"What it takes: toolwire mcp tools {config.name}")
+            raise ConfigError(problem, hint=f"What it takes: toolwire mcp tools {for_shell(config.name, wanted)}")
         return await connection.call(wanted, arguments, say)
 
     result = asked(here, config, ask)
@@ -99,14 +95,12 @@ def _read(given: Sequence[str]) -> dict[str, Any] | list[tuple[str, str]]:
     return pairs(given)
 
 
-def _by_schema(given: Sequence[tuple[str, str]], schema: dict[str, Any]) -> dict[str, Any]:
+def by_schema(given: Sequence[tuple[str, str]], schema: dict[str, Any]) -> dict[str, Any]:
     """Each text as what the schema wants: itself where that may be a text, else the JSON that it is."""
     properties = schema.get("properties", {})
     made: dict[str, Any] = {}
     for name, text in given:
-        described = properties.get(name)
-        kind = described.get("type") if isinstance(described, dict) else None
-        if kind == "string" or (isinstance(kind, list) and "string" in kind):
+        if _may_be_text(properties.get(name), schema):
             made[name] = text
             continue
         try:
@@ -114,3 +108,31 @@ def _by_schema(given: Sequence[tuple[str, str]], schema: dict[str, Any]) -> dict
         except (ValueError, RecursionError):
             made[name] = text
     return made
+
+
+def _may_be_text(described: Any, schema: dict[str, Any], depth: int = 8) -> bool:
+    """Whether a schema takes a text, also as one of several kinds: `anyOf` a text or nothing is what most servers say
+    of an argument that may be left out."""
+    if not isinstance(described, dict) or depth == 0:
+        return False
+    kind = described.get("type")
+    if kind is not None:
+        return kind == "string" or (isinstance(kind, list) and "string" in kind)
+    texts = described.get("enum", [described.get("const")])
+    if isinstance(texts, list) and any(isinstance(each, str) for each in texts):
+        return True
+    branches = [_referred(described.get("$ref"), schema)]
+    for word in ("anyOf", "oneOf", "allOf"):
+        given = described.get(word)
+        branches += given if isinstance(given, list) else []
+    return any(_may_be_text(each, schema, depth - 1) for each in branches)
+
+
+def _referred(reference: Any, schema: dict[str, Any]) -> Any:
+    """What a `$ref` into the same schema leads to; None where it leads nowhere."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    found: Any = schema
+    for step in reference[2:].split("/"):
+        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+    return found

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
 
 from ..approval.hidden import marked
@@ -57,7 +58,7 @@ def is_agreed(console: Console, lines: Iterable[Line], question: str) -> bool:
         show(console, lines[start : start + page])
         left = len(lines) - start - page
         more = f"{left:,} more line{'' if left == 1 else 's'}. Enter goes on, n is no: [Enter/n] "
-        if left > 0 and _typed(console, more) != "":
+        if left > 0 and not _goes_on(console, more):
             return False
     for _ in range(ASKED_AGAIN):
         typed = _typed(console, f"{question} [y/n] ")
@@ -66,6 +67,18 @@ def is_agreed(console: Console, lines: Iterable[Line], question: str) -> bool:
         if typed in ("n", "no", None):
             return False
         show(console, words("Type y for yes or n for no. Ctrl-D is no.", console.width, "yellow"))
+    return False
+
+
+def _goes_on(console: Console, more: str) -> bool:
+    """Whether the person wants to see the rest. A yes before all of it was seen is none, and no is not meant by it."""
+    for _ in range(ASKED_AGAIN):
+        typed = _typed(console, more)
+        if typed == "":
+            return True
+        if typed in ("n", "no", None):
+            return False
+        show(console, words("The question comes after all of it. Enter shows what follows.", console.width, "yellow"))
     return False
 
 
@@ -88,6 +101,16 @@ def words(text: str, width: int, style: str = "") -> Iterator[Line]:
     """Words of ours over as many lines as they need. The text is marked already."""
     for place, piece in enumerate(fitting_pieces(text, width - 7, words=True)):
         yield Line(("    " if place else "  ") + piece.rstrip(), style)
+
+
+def pointed(text: str, command: str, width: int, style: str = "") -> Iterator[Line]:
+    """Words and the command that they are about, which is never broken: it is there to be copied."""
+    whole = f"{text}: {command}"
+    if cell_len(whole) <= width - 7:
+        yield from words(whole, width, style)
+        return
+    yield from words(f"{text}:", width, style)
+    yield Line(f"    {command}", style)
 
 
 def show(console: Console, lines: Iterable[Line]) -> None:

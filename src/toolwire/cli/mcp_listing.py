@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
 from ..approval.hidden import marked
-from ..approval.places import Workspace
 from ..mcp.config import ServerConfig
 from .console import PlainConsole
 from .faults import FAILED, say
-from .mcp_consent import room, show, words
+from .inputs import as_text
+from .mcp_consent import pointed, room, show, words
 from .mcp_looking import Seen, look, say_failed
-from .mcp_servers import TRUST, McpHere, how_words
-from .mcp_shown import counted, everything, list_tools, offered_tool, print_tested, tested, tool_lines, write_json
+from .mcp_servers import TRUST, McpHere, for_shell, how_words, say_none, servers_here
+from .mcp_shown import (
+    counted,
+    everything,
+    list_tools,
+    no_tool,
+    offered_tool,
+    print_tested,
+    short_lines,
+    tested,
+    tool_lines,
+    write_json,
+)
 from .question import argument_lines
 
-if TYPE_CHECKING:
-    pass
-
 _WHOSE = {"user": "yours", "project": "of this project", "given": "named here"}
-NO_SERVERS = "Add one: toolwire mcp add time -- uvx mcp-server-time"
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,14 +65,15 @@ def list_servers(
     json
         Print one JSON object for each, a line each.
     """
-    here = _here(mcp_config)
+    here = servers_here(mcp_config)
     if not here.servers and not json:
-        say("no MCP server is set up here", NO_SERVERS)
+        say_none(here)
         return 0
     code = 0
-    if not check:
-        for config in here.servers:
+    for config in here.servers:
+        if not (check and config.enabled):
             _print_listed(_listed(here, config), json=json)
+    if not check:
         return code
 
     def tell(seen: Seen) -> None:
@@ -93,11 +101,10 @@ def test(
     json
         Print one JSON object for each, a line each.
     """
-    here = _here(mcp_config)
+    here = servers_here(mcp_config)
     configs = here.chosen(name)
     if not configs:
-        say("no MCP server is set up here", NO_SERVERS)
-        return FAILED
+        return say_none(here)
     code = 0
 
     def tell(seen: Seen) -> None:
@@ -114,47 +121,56 @@ def test(
 
 
 def tools(
-    *name: Annotated[str, Parameter(name="NAME")],
+    name: Annotated[str | None, Parameter(name="NAME")] = None,
+    /,
+    *tool: Annotated[str, Parameter(name="TOOL")],
+    full: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     mcp_config: Annotated[list[str] | None, Parameter(metavar="FILE", negative="")] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
-    """Shows the tools of MCP servers with all that the servers say of them.
+    """Lists the tools of MCP servers, in short; those that are named with all that the server says of them.
 
     Parameters
     ----------
     name
-        The servers; without any, all that are set up here.
+        The server; without it, all that are set up here.
+    tool
+        Its tools that are shown whole, by the server's names for them.
+    full
+        Show all of them whole.
     mcp_config
         A further file of servers. Can be given several times.
     json
         Print one JSON object for each tool, a line each.
     """
-    here = _here(mcp_config)
-    configs = here.chosen(name)
+    here = servers_here(mcp_config)
+    configs = here.chosen([] if name is None else [name])
     if not configs:
-        say("no MCP server is set up here", NO_SERVERS)
-        return FAILED
+        return say_none(here)
     console = PlainConsole()
+    only = list(map(as_text, tool))
+    lines = tool_lines if full or only else short_lines
     code = 0
+    is_shortened = False
     for seen in look(here, configs, list_tools):
         if seen.error is not None:
             code = say_failed(seen.error)
             continue
-        for definition in seen.found:
-            offered = offered_tool(here, seen.config, definition)
+        offers = [offered_tool(here, seen.config, definition) for definition in seen.found]
+        names = [each.tool for each in offers]
+        if missing := [each for each in only if each not in names]:
+            raise no_tool(seen.config.name, missing[0], names)
+        for offered in offers:
+            if only and offered.tool not in only:
+                continue
             if json:
                 write_json(offered)
             else:
-                show(console, tool_lines(offered, room(console)))
+                show(console, lines(offered, room(console)))
+                is_shortened = lines is short_lines
+    if is_shortened and console.is_terminal:
+        say("in short", "All that a server says of a tool: toolwire mcp tools NAME TOOL; of all of them: --full")
     return code
-
-
-def _here(further: list[str] | None) -> McpHere:
-    """The servers of this folder; what is odd about their files is said."""
-    here = McpHere(Workspace.here().root, further=further or ())
-    for note in here.notes:
-        say(note)
-    return here
 
 
 def _listed(here: McpHere, config: ServerConfig) -> Listed:
@@ -202,4 +218,4 @@ def _print_listed(listed: Listed, *, json: bool) -> None:
     if listed.changed:
         show(console, words(f"CHANGED: {', '.join(map(marked, listed.changed))}", room(console), "bold red"))
     if listed.new or listed.changed or listed.state == "needs consent":
-        show(console, words(f"To look at: {TRUST} {name}", room(console)))
+        show(console, pointed("To look at", f"{TRUST} {for_shell(listed.name)}", room(console)))

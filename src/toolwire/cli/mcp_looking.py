@@ -16,12 +16,14 @@ from ..mcp.config import ServerConfig
 from .console import PlainConsole, has_person
 from .faults import say_error
 from .mcp_consent import room, show, words
-from .mcp_servers import TRUST, McpHere
+from .mcp_servers import TRUST, McpHere, for_shell, logs_folder
 from .question import Line, argument_lines
 
 if TYPE_CHECKING:
     from ..mcp.connection import Connection
 
+WROTE_LINES = 12
+"""How much of what a server wrote is shown where it failed."""
 Look = Callable[["Connection"], Awaitable[Any]]
 
 
@@ -91,19 +93,30 @@ def failure_lines(problem: str, hint: str, width: int) -> Iterator[Line]:
     if first:
         yield from words(marked(first), width)
     if wrote:
-        yield from argument_lines("\n".join(map(marked, wrote.split("\n"))), width)
+        yield from _wrote_lines(wrote, width)
 
 
-def say_failed(error: ToolwireError) -> int:
-    """The same on standard error, for a command that could not do what it is for; the exit code."""
+def say_failed(error: ToolwireError, hint: str = "") -> int:
+    """The same on standard error, for a command that could not do what it is for; the exit code.
+
+    `hint` is for errors that come without one.
+    """
     first, _, wrote = error.hint.partition("\n")
     if not first and "server" in error.facts:
-        first = f"What it has, and whether it works: toolwire mcp test {error.facts['server']}"
+        first = hint or f"Whether it works: toolwire mcp test {for_shell(str(error.facts['server']))}"
     code = say_error(ErrorInfo(type(error).__name__, error.message, first, error.facts))
     if wrote:
         console = PlainConsole(stderr=True)
-        show(console, argument_lines("\n".join(map(marked, wrote.split("\n"))), room(console)))
+        show(console, _wrote_lines(wrote, room(console)))
     return code
+
+
+def _wrote_lines(wrote: str, width: int) -> Iterator[Line]:
+    """The end of what a server wrote. Short, so that the sentence above it stays on the screen."""
+    lines = list(argument_lines("\n".join(map(marked, wrote.split("\n"))), width))
+    if len(lines) > WROTE_LINES:
+        yield from words(f"(its last {WROTE_LINES} lines; more is in {logs_folder()})", width, "dim")
+    yield from lines[-WROTE_LINES:]
 
 
 class _Waiting:
@@ -126,7 +139,7 @@ class _Waiting:
 def _needs_consent(config: ServerConfig) -> McpFailed:
     return McpFailed(
         f"the MCP server {config.name} of this project is not started without your consent",
-        hint=f"Look at what it would start: {TRUST} {config.name}",
+        hint=f"Look at what it would start: {TRUST} {for_shell(config.name)}",
         server=config.name,
         why="consent",
     )

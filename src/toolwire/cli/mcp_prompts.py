@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ..approval.hidden import marked
-from ..approval.places import Workspace
 from ..errors import ConfigError
 from ..mcp.content import prompt_messages, resource_parts
 from ..messages import Part, TextPart
@@ -18,7 +17,7 @@ from .inputs import as_text
 from .mcp_answers import asked, one_server, pairs, print_parts
 from .mcp_consent import room, show, words
 from .mcp_looking import Look, look, say_failed
-from .mcp_servers import McpHere
+from .mcp_servers import for_shell, say_none, servers_here
 from .mcp_shown import write_json
 from .visible import one_line
 
@@ -112,7 +111,8 @@ def resources(
         return _list(name, mcp_config, _list_resources, _resource_line, json=json)
     here, config = one_server(name, mcp_config)
     wanted = as_text(uri)
-    result = asked(here, config, lambda connection: connection.read_resource(wanted))
+    there = f"What it has: toolwire mcp resources {for_shell(config.name)}"
+    result = asked(here, config, lambda connection: connection.read_resource(wanted), there)
     if result is None:
         return FAILED
     if json:
@@ -135,10 +135,13 @@ def _contents(result: dict[str, Any]) -> list[Part]:
 def _list(
     name: str | None, further: list[str] | None, ask: Look, line: Callable[[dict[str, Any]], str], *, json: bool
 ) -> int:
-    here = McpHere(Workspace.here().root, further=further or ())
+    here = servers_here(further)
+    configs = here.chosen([] if name is None else [name])
+    if not configs:
+        return say_none(here)
     console = PlainConsole()
     code = 0
-    for seen in look(here, here.chosen([] if name is None else [name]), ask):
+    for seen in look(here, configs, ask):
         if seen.error is not None:
             code = say_failed(seen.error)
             continue

@@ -235,8 +235,9 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _run(serving: Coroutine[Any, Any, None]) -> int:
     """Until the client leaves, Ctrl-C, or the system wants it to end: then what runs is stopped first."""
-    # The SDK warns of every message that it drops, as often as a client likes.
-    logging.getLogger("mcp").setLevel(logging.ERROR)
+    # They warn of every message that they drop, as often as a client likes, or who is none.
+    for library in ("mcp", "uvicorn"):
+        logging.getLogger(library).setLevel(logging.ERROR)
 
     async def until_told() -> int:
         task = asyncio.ensure_future(serving)

@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 
 from ..approval.hidden import marked
+from ..approval.places import Workspace
 from ..errors import ConfigError
 from ..folders import state_folder
 from ..mcp.config import ServerConfig
@@ -22,7 +23,7 @@ from ..mcp.names import check_names
 from ..mcp.pins import Pins, pins_path
 from ..mcp.servers import McpServers
 from ..refusals import shown_url
-from .faults import say
+from .faults import FAILED, say
 from .inputs import as_text, check_files
 from .mcp_consent import consented
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ..mcp.host import FillIn
 
 TRUST = "toolwire mcp trust"
+ADD_ONE = "Add one: toolwire mcp add time -- uvx mcp-server-time"
 SHOWN_COMMAND = 300
 """Characters of a command where it is only to be recognised; a question of consent shows all of it."""
 
@@ -60,10 +62,9 @@ class McpHere:
         known = {config.name: config for config in self.servers}
         wanted = list(dict.fromkeys(map(as_text, names)))
         if missing := [name for name in wanted if name not in known]:
-            there = f"There are: {', '.join(marked(name) for name in known)}." if known else "There is none yet."
             raise ConfigError(
                 f"there is no MCP server {marked(missing[0])} here",
-                hint=f"{there} Add one: toolwire mcp add NAME -- COMMAND",
+                hint=f"There are: {', '.join(marked(name) for name in known)}." if known else ADD_ONE,
             )
         # Who names one that is switched off wants it now.
         return [msgspec.structs.replace(known[name], enabled=True) for name in wanted]
@@ -96,6 +97,28 @@ class McpHere:
 
 
 Tell = Callable[[str], None]
+
+
+def servers_here(further: Iterable[str] | None) -> McpHere:
+    """The servers of this folder, with the files that were named; what is odd about any file is said."""
+    here = McpHere(Workspace.here().root, further=further or ())
+    for note in here.notes:
+        say(note)
+    return here
+
+
+def say_none(here: McpHere) -> int:
+    """Says why there is no server to use; the exit code."""
+    if here.servers:
+        say("all MCP servers here are switched off", "Name one to use it now: toolwire mcp list shows them.")
+    else:
+        say("no MCP server is set up here", ADD_ONE)
+    return FAILED
+
+
+def for_shell(*words: str) -> str:
+    """Names of servers and tools as they are typed."""
+    return " ".join(shlex.quote(marked(each)) for each in words)
 
 
 def logs_folder() -> Path:
@@ -149,7 +172,7 @@ def servers_for_run(
             told.append(f"{marked(each.name)}{_count_words(here, each)}")
         else:
             problems.append(
-                f"MCP server {marked(each.name)} of this project needs your consent: {TRUST} {marked(each.name)}"
+                f"MCP server {marked(each.name)} of this project needs your consent: {TRUST} {for_shell(each.name)}"
             )
     words = [f"MCP: {', '.join(told)}"] if told else []
     servers = here.open(used, person=person, fill_in=fill_in) if used else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from ..approval.hidden import marked
-from ..errors import ToolDefinitionError
+from ..errors import ConfigError, ToolDefinitionError
 from ..mcp.config import ServerConfig
 from ..mcp.definitions import described, is_offered, tool_of
 from ..mcp.names import tool_name
@@ -22,6 +22,10 @@ from .visible import json_bytes
 
 if TYPE_CHECKING:
     from ..mcp.connection import Connection, ServerFacts
+
+
+SHOWN_WORDS = 300
+"""Characters of a server's words in a list, where a pipe sets no width."""
 
 
 class Tested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,6 +41,8 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: int = 0
     prompts: int = 0
     resources: int = 0
+    why: str = ""
+    """`consent`, `start`, `login`, `timeout` and so on, as in `McpFailed`."""
     problem: str = ""
     hint: str = ""
     """What to do; then, on lines of their own, the last that the server wrote to its standard error."""
@@ -95,11 +101,14 @@ _STATES = {
 }
 
 
-def tool_lines(offered: Offered, width: int, *, difference: str = "") -> Iterator[Line]:
-    """A tool for people: our words at the left, the server's own behind a bar; or what has changed in those."""
+def tool_lines(offered: Offered, width: int, *, difference: str = "", place: str = "") -> Iterator[Line]:
+    """A tool for people: our words at the left, the server's own behind a bar; or what has changed in those.
+
+    `place` says which it is of several.
+    """
     state, style = _STATES[offered.state]
     yield Line("")
-    for piece in fitting_pieces(offered.name, width - 1):
+    for piece in fitting_pieces(f"{place}{offered.name}", width - 1):
         yield Line(piece, "bold")
     problem = f": {marked(offered.problem)}" if offered.problem else ""
     yield from words(f"risk {offered.risk}; {state}{problem}", width, style)
@@ -115,11 +124,51 @@ def tool_lines(offered: Offered, width: int, *, difference: str = "") -> Iterato
     yield from argument_lines(text, width)
 
 
+def short_lines(offered: Offered, width: int) -> Iterator[Line]:
+    """A tool in a list: of the server's words the beginning, in one line, and the names of the arguments."""
+    state, style = _STATES[offered.state]
+    for piece in fitting_pieces(offered.name, width - 1):
+        yield Line(piece, "bold")
+    problem = f": {marked(offered.problem)}" if offered.problem else ""
+    yield from words(f"risk {offered.risk}; {state}{problem}", width, style)
+    said = offered.definition.get("description")
+    takes = " ".join(f"{name}=…" if required else f"[{name}=…]" for name, required in _arguments(offered.definition))
+    for text in (said, takes):
+        if isinstance(text, str) and text:
+            yield _cut_line(text, width)
+
+
+def _cut_line(text: str, width: int) -> Line:
+    """The beginning of a server's words, behind a bar."""
+    text = marked(" ".join(text[: 2 * SHOWN_WORDS].split()))
+    (line, *more) = argument_lines(text, min(width, SHOWN_WORDS))
+    return Line(f"{line.text[:-1]}…" if more else line.text)
+
+
+def _arguments(definition: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """The names of a tool's arguments, and whether each has to be given."""
+    schema = definition.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    required = schema.get("required") if isinstance(schema, dict) else None
+    for name in properties if isinstance(properties, dict) else ():
+        yield name, isinstance(required, list) and name in required
+
+
+def no_tool(server: str, wanted: str, names: Iterable[str]) -> ConfigError:
+    """The error for a tool that a server does not have."""
+    return ConfigError(
+        f"{marked(server)} has no tool {marked(wanted)}", hint=f"It has: {', '.join(map(marked, names)) or 'none'}"
+    )
+
+
 def tested(seen: Seen) -> Tested:
     """What a test with `everything` came to."""
     name, seconds = seen.config.name, round(seen.seconds, 2)
     if seen.error is not None:
-        return Tested(server=name, works=False, seconds=seconds, problem=seen.error.message, hint=seen.error.hint)
+        why = str(seen.error.facts.get("why", ""))
+        return Tested(
+            server=name, works=False, seconds=seconds, why=why, problem=seen.error.message, hint=seen.error.hint
+        )
     found: Everything = seen.found
     return Tested(
         server=name,
@@ -146,8 +195,11 @@ def print_tested(tested: Tested) -> None:
         show(console, words(f"{itself}MCP {marked(tested.protocol)}", room(console), "dim"))
         return
     console.out(f"{name}: ", end="", style="bold")
-    console.out("fails", end="", style="red")
-    console.out(f" ({tested.seconds:.1f} s)")
+    if tested.why == "consent":
+        console.out("not started", style="yellow")
+    else:
+        console.out("fails", end="", style="red")
+        console.out(f" ({tested.seconds:.1f} s)")
     show(console, failure_lines(tested.problem, tested.hint, room(console)))
 
 

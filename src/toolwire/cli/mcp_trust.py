@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from ..approval.hidden import marked
-from ..approval.places import Workspace
 from ..errors import ConfigError
 from ..mcp.config import ServerConfig
 from ..mcp.definitions import difference
@@ -17,8 +16,8 @@ from .faults import say
 from .inputs import as_text
 from .mcp_consent import START, consent_question, is_agreed, room, show, words
 from .mcp_looking import look, say_failed
-from .mcp_servers import McpHere
-from .mcp_shown import list_tools, offered_tool, tool_lines
+from .mcp_servers import McpHere, servers_here
+from .mcp_shown import Offered, list_tools, no_tool, offered_tool, tool_lines
 from .question import Line
 
 
@@ -49,9 +48,7 @@ def trust(
     mcp_config
         A further file of servers. Can be given several times.
     """
-    here = McpHere(Workspace.here().root, further=mcp_config or ())
-    for note in here.notes:
-        say(note)
+    here = servers_here(mcp_config)
     names = [] if name is None else [name]
     configs = here.chosen(names)
     if revoke:
@@ -97,13 +94,16 @@ class _Looking:
             definitions = {str(each.get("name", "")): each for each in seen.found}
             known = self._here.pins.known(seen.config.identity)
             if missing := [each for each in only if each not in definitions and each not in known]:
-                raise ConfigError(
-                    f"{marked(seen.config.name)} has no tool {marked(missing[0])}",
-                    hint=f"It has: {', '.join(map(marked, definitions))}",
+                raise no_tool(seen.config.name, missing[0], definitions)
+            offered = [offered_tool(self._here, seen.config, each) for each in definitions.values()]
+            waiting = [each for each in offered if each.state in ("new", "changed") and (not only or each.tool in only)]
+            for place, each in enumerate(waiting, 1):
+                self._tool(
+                    seen.config, each, known.get(each.tool), f"{place} of {len(waiting)}: " if waiting[1:] else ""
                 )
-            for tool_name in [*definitions, *(each for each in known if each not in definitions)]:
-                if not only or tool_name in only:
-                    self._tool(seen.config, tool_name, known.get(tool_name), definitions.get(tool_name))
+            for name in known:
+                if name not in definitions and (not only or name in only):
+                    self._gone(seen.config, name)
         return code
 
     def conclude(self) -> None:
@@ -114,19 +114,16 @@ class _Looking:
         else:
             say("nothing waits to be looked at")
 
-    def _tool(self, config: ServerConfig, name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
-        width = room(self._console)
-        if new is None:
-            gone = f"{marked(config.name)} no longer has the tool {marked(name)}."
-            if self._agreed(words(gone, width, "yellow"), "Forget it?"):
-                self._here.pins.forget(config.identity, name)
-            return
-        offered = offered_tool(self._here, config, new)
-        if offered.state not in ("new", "changed"):
-            return
-        changed = "" if old is None else difference(old, new)
-        if self._agreed(tool_lines(offered, width, difference=changed), "Trust it as it is now?"):
-            self._here.pins.pin(config.identity, new)
+    def _tool(self, config: ServerConfig, offered: Offered, old: dict[str, Any] | None, place: str) -> None:
+        changed = "" if old is None else difference(old, offered.definition)
+        lines = tool_lines(offered, room(self._console), difference=changed, place=place)
+        if self._agreed(lines, "Trust it as it is now?"):
+            self._here.pins.pin(config.identity, offered.definition)
+
+    def _gone(self, config: ServerConfig, name: str) -> None:
+        gone = f"{marked(config.name)} no longer has the tool {marked(name)}."
+        if self._agreed(words(gone, room(self._console), "yellow"), "Forget it?"):
+            self._here.pins.forget(config.identity, name)
 
     def _agreed(self, lines: Iterable[Line], question: str) -> bool:
         if self._yes:
