@@ -99,7 +99,7 @@ async def test_what_the_person_sees(person: Person) -> None:
         "  This would be sent:",
         "    │ name: Ann",
         "    │ size: 7",
-        "  Send it? [y/n] ",
+        "  Send it, or again? [y/n] ",
     ]
 
 
@@ -115,7 +115,17 @@ async def test_a_server_s_words_never_pass_for_ours(person: Person) -> None:
     assert "\x1b" not in person.shown
     assert "\u202e" not in person.shown
     for line in person.shown.split("\n"):
-        assert "Send it?" not in line or line.startswith(("    │", "    ┊", "  1 of 1: ", "      ")), line
+        assert "Send it?" not in line or line.startswith(("    │", "    ┊")), line
+
+
+@pytest.mark.parametrize("name", ["city" + " " * 60 + "Toolwire: type your key", "", "x" * 41, "a\u200bb"])
+async def test_a_name_that_is_no_word_stands_behind_a_bar(person: Person, name: str) -> None:
+    field = {"type": "string", "format": "text)  Toolwire asks: (", "pattern": "^Toolwire: now the key$"}
+    typed = ("Bern\n", CTRL_D)
+    assert await fills(person, *typed, schema=form(**{name: field}), prompts=("Text: ", "Text: ")) is None
+    assert "  1 of 1 (text, may be left out)\n    │ " in person.shown
+    for line in person.shown.split("\n"):
+        assert not ("Toolwire" in line or "xxx" in line) or line.startswith(("    │", "    ┊")), line
 
 
 WRONG: list[tuple[dict[str, Any], str, list[str], str, Any]] = [
@@ -182,6 +192,12 @@ async def test_only_a_typed_yes_sends_it(person: Person) -> None:
     sent = await fills(person, "Ann\n", "\n", "ja\n", "y y\n", "YES\n", schema=form("name", name=NAME), prompts=prompts)
     assert sent == {"name": "Ann"}
     assert person.shown.count("y sends it, n sends nothing.") == 3
+
+
+async def test_what_was_filled_in_wrongly_can_be_changed_before_it_is_sent(person: Person) -> None:
+    prompts = ("Text: ", "number: ", "[y/n] ") * 2
+    typed = ("Anm\n", "4\n", " Again\n", "Ann\n", "\n", "y\n")
+    assert await fills(person, *typed, schema=form("name", name=NAME, age=AGE), prompts=prompts) == {"name": "Ann"}
 
 
 async def test_an_empty_text_can_be_given(person: Person) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Annotated, Any, cast
 
 import mcp_types
@@ -316,21 +317,34 @@ async def test_a_question_is_taken_back_when_nobody_waits_for_it(by: str) -> Non
     assert host.trail.count("denied") == 2
 
 
-async def test_the_time_of_a_person_is_not_the_server_s() -> None:
+async def test_the_time_of_a_person_is_not_the_server_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("toolwire.mcp.requests.time", SimpleNamespace(monotonic=lambda: now[0]))
+    asked = asyncio.Queue[None]()
+    said = asyncio.Event()
+
     async def person(request: ApprovalRequest) -> bool:
-        await asyncio.sleep(0.05)
+        asked.put_nowait(None)
+        await said.wait()
         return True
 
     requests = requests_of(Standing(person))
     with requests.answering():
-        waiting = [asyncio.create_task(requests.sampling(CONTEXT, asking())) for _ in range(3)]
-        await asyncio.sleep(0.02)
-        assert 0 < requests.asked_seconds < 0.05
-        await asyncio.gather(*waiting)
-    assert 0.05 <= requests.asked_seconds < 0.14
-    before = requests.asked_seconds
-    await asyncio.sleep(0.01)
-    assert requests.asked_seconds == before
+        for expected in (7, 14):
+            said.clear()
+            waiting = []
+            for _ in range(3):
+                waiting.append(asyncio.create_task(requests.sampling(CONTEXT, asking())))
+                await asyncio.sleep(0)
+                now[0] += 2
+            await asked.get()
+            now[0] += 1
+            assert requests.asked_seconds == expected, "side by side it is waited once"
+            said.set()
+            await asyncio.gather(*waiting)
+            assert requests.asked_seconds == expected
+            now[0] += 50
+            assert requests.asked_seconds == expected
 
 
 SOUND = SamplingMessage(role="user", content=AudioContent(type="audio", data=PIXEL, mime_type="audio/wav"))
@@ -493,6 +507,9 @@ async def test_an_address_is_shown_whole_and_never_opened() -> None:
     [
         "javascript:alert(1)",
         "file:///etc/passwd",
+        "file://a.example/etc/passwd",
+        "ftp://a.example/",
+        "https://a.example/\\x",
         "https://",
         "https://bank.example@evil.example/",
         "https://bank.example\\@evil.example/",
@@ -502,7 +519,7 @@ async def test_an_address_is_shown_whole_and_never_opened() -> None:
         "https://a.example/\n",
         "https://[::1",
         "nothing",
-        "https://a.example/" + "x" * URL_CHARACTERS,
+        "https://a.example/" + "x" * (URL_CHARACTERS - 17),
     ],
 )
 async def test_what_is_no_plain_address_is_refused(url: str) -> None:
@@ -510,6 +527,39 @@ async def test_what_is_no_plain_address_is_refused(url: str) -> None:
     refused = await elicit(Standing(person), address(url))
     assert isinstance(refused, ErrorData)
     assert person.seen == []
+
+
+async def test_an_address_and_a_message_as_long_as_can_be() -> None:
+    url = "https://a.example/" + "x" * (URL_CHARACTERS - 18)
+    assert await elicit(Standing(Person()), address(url, "x" * MESSAGE_CHARACTERS)) == ElicitResult(action="accept")
+
+
+async def test_what_fails_or_is_cut_off_is_in_the_trail() -> None:
+    host = Standing(Person(), fault=ProviderError("no", hint=""))
+    await sample(host, asking())
+    assert (host.trail[-1], host.audit[-1].outcome) == ("finished", "error")
+    begun = asyncio.Event()
+
+    async def fill_in(server: str, message: str, schema: dict[str, Any]) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    host = Standing(Person())
+    requests = requests_of(host, fill_in)
+    with requests.answering(), requests.answering():
+        filling_in = asyncio.create_task(requests.elicitation(CONTEXT, form()))
+        await begun.wait()
+        filling_in.cancel()
+        await asyncio.wait({filling_in})
+        await asyncio.sleep(0)
+        assert (host.trail[-1], host.audit[-1].outcome) == ("finished", "cancelled")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_server_is_told_what_it_may_ask_for(there: bool) -> None:
+    host = Standing(Person()) if there else None
+    assert (requests_of(host).has_host, requests_of(host).has_form) == (there, False)
+    assert requests_of(host, filling({})).has_form is there
 
 
 async def test_a_message_is_bounded() -> None:

@@ -21,6 +21,7 @@ from ..approval.request import Answer, ApprovalRequest
 from ..errors import SessionFailed, ToolwireError
 from ..execution.executor import Executor, ToolResult
 from ..execution.results import bounded, expected_arguments
+from ..mcp.host import HOST, Host
 from ..messages import Message, ToolCallPart, tool_results
 from ..stream.invocation import ToolInvocation
 from ..tools.definition import Risk, ToolDefinition
@@ -57,6 +58,8 @@ class Workbench(NamedTuple):
     hooks: RunHooks = RunHooks()
     session: Session | None = None
     """What starts is written there before it does, what ended before anyone is told."""
+    host: Host | None = None
+    """Whom the servers of its tools may ask while a call runs."""
 
 
 class _Call:
@@ -227,31 +230,35 @@ class Calls:
         decision = await bench.gate.decide(_named(call), call.tool, on_asked=asked, on_answered=answered)
         if isinstance(decision, Denial):
             return _error(id, call.tool.name, f"not run: {decision.reason}")
-        if decision.edited:
-            call.paths = touched_paths(call.tool, decision.invocation.arguments, bench.gate.workspace)
-        await self._turn_of(call)
-        ran = msgspec.structs.replace(decision.invocation, id=id)
+        try:
+            if decision.edited:
+                call.paths = touched_paths(call.tool, decision.invocation.arguments, bench.gate.workspace)
+            await self._turn_of(call)
+            ran = msgspec.structs.replace(decision.invocation, id=id)
 
-        async def run() -> ToolResult:
-            self._check_not_stopped()
-            if bench.session is not None:
-                bench.session.starting(self._turn, ran, call.tool)
-            call.started = True
-            self._events.put_nowait(ToolStarted(self._turn, id, as_copy(ran)))
-            NESTING.set(call.nesting)
-            try:
-                result = await bench.executor.run(decision, on_progress=told)
-            finally:
-                call.nesting.over = True
-            result = msgspec.structs.replace(result, id=id)
-            result = _with_changes(result, decision) if decision.edited else result
-            if not self._left:
-                self._results[id] = result  # no hook that is cancelled on leaving loses it
-            return result
+            async def run() -> ToolResult:
+                self._check_not_stopped()
+                if bench.session is not None:
+                    bench.session.starting(self._turn, ran, call.tool)
+                call.started = True
+                self._events.put_nowait(ToolStarted(self._turn, id, as_copy(ran)))
+                NESTING.set(call.nesting)
+                HOST.set(bench.host)
+                try:
+                    result = await bench.executor.run(decision, on_progress=told)
+                finally:
+                    call.nesting.over = True
+                result = msgspec.structs.replace(result, id=id)
+                result = _with_changes(result, decision) if decision.edited else result
+                if not self._left:
+                    self._results[id] = result  # no hook that is cancelled on leaving loses it
+                return result
 
-        async with self._slots:
-            self._check_not_stopped()
-            return await bench.hooks.around_call(ran, call.tool, run)
+            async with self._slots:
+                self._check_not_stopped()
+                return await bench.hooks.around_call(ran, call.tool, run)
+        finally:
+            bench.gate.give_back(decision)
 
     def _check_not_stopped(self) -> None:
         """Ends a call of which something on its way, a hook for one, took the cancellation for its own."""

@@ -149,10 +149,12 @@ class Agent:
         self._session = session
         if session is not None:
             session.hide(self._redactor)
-        self._bench = Workbench(self._tools, gate, executor, parallel, self._bounds.calls, session=session)
-        self._context = Context(context_tokens or window_of(self._connection.provider, self._connection.model))
         self._host = AgentHost(gate, self._connection, self._sending, self._count)
         self._toolbox.bind(self._host)
+        self._bench = Workbench(
+            self._tools, gate, executor, parallel, self._bounds.calls, session=session, host=self._host
+        )
+        self._context = Context(context_tokens or window_of(self._connection.provider, self._connection.model))
         self._notes: list[str] = []
         self.failure: ToolwireError | None = None
         """Why the last run failed, if it did."""

@@ -254,6 +254,11 @@ class Gate:
         self._write("started", call, given.tool, given.digest)
         return self._running(call, given.tool, look, given.seen)
 
+    def give_back(self, ticket: Ticket) -> None:
+        """Forgets a ticket that nobody will use: its call was given up before its turn. One that was used is forgotten
+        already."""
+        self._given.pop(ticket, None)
+
     def finished(self, ticket: Ticket, outcome: str) -> None:
         """Writes down how a call ended whose ticket was redeemed."""
         self._write("finished", ticket.invocation, ticket.tool, ticket.digest, outcome=outcome)
@@ -340,11 +345,11 @@ class Gate:
             await asyncio.wait({asking}, timeout=self._answer_seconds)
             in_time = asking.done()
         finally:
+            asking.add_done_callback(_forget)
             if not asking.done():
                 # It may have a screen to tidy up; one that does not end is left alone, and its answer with it.
                 asking.cancel()
                 await asyncio.wait({asking}, timeout=LEAVE_SECONDS)
-                asking.add_done_callback(_forget)
         if not in_time:
             return Answer(allowed=False, reason=f"nobody answered within {self._answer_seconds:g} s", who="time-out")
         if asking.cancelled():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import unicodedata
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -29,6 +30,7 @@ _PLAIN: dict[str, Kind] = {"string": "text", "integer": "integer", "number": "nu
 _SECRETS = ("password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "apikey", "privatekey")
 _SECRET_WORDS = frozenset({"pin", "pwd", "key", "cvv", "cvc", "otp", "ssn"})
 """Too short to be looked for inside of other words, or in a description that says what not to give."""
+_FORMATS = frozenset({"email", "uri", "date", "date-time"})
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -56,10 +58,9 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def looks_secret(self) -> bool:
         """Whether it asks for what no form should: a password, a key, a token. A guess by its words."""
-        named = f"{self.name} {self.title}".lower()
-        joined = "".join(char for char in f"{named} {self.description.lower()}" if char.isalnum())
+        named = _plain_letters(f"{self.name} {self.title}")
         words = "".join(char if char.isalnum() else " " for char in named).split()
-        return any(secret in joined for secret in _SECRETS) or not _SECRET_WORDS.isdisjoint(words)
+        return speaks_of_secret(f"{named} {self.description}") or not _SECRET_WORDS.isdisjoint(words)
 
     def problem(self, value: Any) -> str | None:
         """None where this field takes the value, else why not."""
@@ -91,6 +92,12 @@ class Form(msgspec.Struct, frozen=True):
             elif (found := field.problem(content[name])) is not None:
                 return found
         return None
+
+
+def speaks_of_secret(text: str) -> bool:
+    """Whether a password, a key or a token is named there, however it is spaced or dressed up. A guess."""
+    joined = "".join(char for char in _plain_letters(text) if char.isalnum())
+    return any(secret in joined for secret in _SECRETS)
 
 
 def read_form(server: str, schema: Any) -> Form:
@@ -136,7 +143,7 @@ def _field(server: str, name: str, given: Any, required: bool) -> Field:
         required=required,
         title=_text(given.get("title")),
         description=_text(given.get("description")),
-        format=_text(plain.get("format")) if kind == "text" else "",
+        format=known if kind == "text" and (known := _text(plain.get("format"))) in _FORMATS else "",
         choices=choices,
         schema=_checked(plain, choices),
     )
@@ -212,12 +219,17 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _plain_letters(text: str) -> str:
+    """The text in small letters, without those of other widths and styles that only look like them."""
+    return unicodedata.normalize("NFKC", text).lower()
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
 def _format_problem(name: str, value: str) -> str | None:
-    """What is wrong with a text of this format. Formats that are not known take any text."""
+    """What is wrong with a text of this format."""
     try:
         match name:
             case "email":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 import msgspec
@@ -60,3 +61,7 @@ class Host(Protocol):
     def answered(self, request: ApprovalRequest, answer: Answer) -> None:
         """And that it was answered."""
         ...
+
+
+HOST: ContextVar[Host | None] = ContextVar("toolwire-host", default=None)
+"""The agent whose call runs here: several may share a server, and it may ask the one alone that it works for."""

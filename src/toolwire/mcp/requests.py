@@ -1,8 +1,8 @@
 """What a server asks of us: the model's answer (sampling) or a person's words (elicitation).
 
 Both pass the gate, where a person is always asked, whatever the mode allows. A server asks only while something that
-was asked of it goes on, so many times, and gets nothing that the person did not see before. Everything else is a
-decline, which the server can go on with.
+was asked of it goes on, so many times, and gets nothing that the person could not look at before. Everything else is
+a decline, which the server can go on with.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import mcp_types
 
@@ -23,8 +24,8 @@ from ..approval.hidden import marked
 from ..errors import McpFailed
 from ..stream.invocation import requested
 from ..tools.definition import Risk, ToolDefinition
-from .form import read_form
-from .host import FillIn, Host, Sampled, Sampling
+from .form import read_form, speaks_of_secret
+from .host import HOST, FillIn, Host, Sampled, Sampling
 from .names import request_name
 from .sampling import wanted
 
@@ -49,18 +50,18 @@ class _Declined(Exception):
 class ServerRequests:
     """The callbacks of one server's connection. They raise only when they are cancelled.
 
-    `host` gives the agent whose calls run, if there is one; without it, without `fill_in` for a form, and for all that
-    comes while nothing of ours runs there (`answering`), the answer is no.
+    The agent is asked whose call runs there (`HOST`), and `host` gives the one for what no call is for. Without one,
+    without `fill_in` for a form, for all that comes while nothing of ours runs there (`answering`), and while two
+    agents have calls there, of which nobody knows whose it is for, the answer is no.
     """
 
     def __init__(self, server: str, host: Callable[[], Host | None], fill_in: FillIn | None = None) -> None:
         self._server = server
         self._host = host
         self._fill_in = fill_in
-        self._running = 0
-        self._made: Counter[str] = Counter()
-        self._made_in: tuple[Host | None, int] = None, 0
-        self._waiting: set[asyncio.Task[Any]] = set()
+        self._running: list[Host | None] = []
+        self._made: WeakKeyDictionary[Host, tuple[int, Counter[str]]] = WeakKeyDictionary()
+        self._waiting: dict[asyncio.Task[Any], Host | None] = {}
         self._asked = 0.0
         self._asked_since = 0.0
 
@@ -78,15 +79,16 @@ class ServerRequests:
     def answering(self) -> Iterator[None]:
         """Around everything that is asked of the server for somebody: only meanwhile may it ask back.
 
-        Questions that still wait when the last one has ended are taken back.
+        Questions that still wait when the last one of their agent has ended are taken back.
         """
-        self._running += 1
+        host = HOST.get() or self._host()
+        self._running.append(host)
         try:
             yield
         finally:
-            self._running -= 1
-            if not self._running:
-                for work in list(self._waiting):
+            self._running.remove(host)
+            for work, asked in list(self._waiting.items()):
+                if asked not in self._running:
                     with suppress(RuntimeError):  # its loop is closed, and it with it
                         work.cancel()
 
@@ -150,6 +152,8 @@ class ServerRequests:
         arguments = {"message": message, "form": schema}
         secret = next((field.name for field in form.fields if field.looks_secret), "")
         warning = f"; LOOK OUT, {marked(secret)[:80]!r} looks like a password or a key" if secret else ""
+        if not secret and speaks_of_secret(message):
+            warning = "; LOOK OUT, it speaks of a password or a key"
         tool = self._tool(
             "elicitation", _exactly(arguments), f"wants you to fill in a form, and gets it{warning}", None
         )
@@ -170,16 +174,19 @@ class ServerRequests:
 
     def _ready(self, kind: str) -> Host:
         """The agent that is asked for; a decline where there is none, or where the server may not ask."""
-        host = self._host()
+        host = self._running[0] if self._running else self._host()
         if host is None:
             raise _Declined("nobody is there to ask")
         if not self._running:
             raise _Declined("nothing was asked of this server, so that it may not ask for anything")
-        if self._made_in != (host, host.run):
-            self._made_in = host, host.run
-            self._made.clear()
-        self._made[kind] += 1
-        if self._made[kind] > REQUESTS:
+        if any(other is not host for other in self._running):
+            raise _Declined("several agents have calls at this server, and nobody knows for which of them it asks")
+        run, made = self._made.get(host, (0, Counter[str]()))
+        if run != host.run:
+            made.clear()
+        self._made[host] = host.run, made
+        made[kind] += 1
+        if made[kind] > REQUESTS:
             raise _Declined(f"it has asked {REQUESTS} times in this run already")
         return host
 
@@ -230,19 +237,19 @@ class ServerRequests:
         host.gate.finished(decided, "ok")
         return given
 
-    async def _while_answering(self, work: Awaitable[Given]) -> Given:
+    async def _while_answering(self, work: Coroutine[Any, Any, Given]) -> Given:
         """What the work gives, unless whatever it is for ends before: then it is cancelled, and this is a decline."""
-        task: asyncio.Task[Given] = asyncio.ensure_future(_awaited(work))
+        task: asyncio.Task[Given] = asyncio.create_task(work)
         if not self._waiting:
             self._asked_since = time.monotonic()
-        self._waiting.add(task)
+        self._waiting[task] = self._running[0] if self._running else None
         try:
             await asyncio.wait({task})
         finally:
             if not task.done():
                 task.cancel()
                 task.add_done_callback(_forget)
-            self._waiting.discard(task)
+            del self._waiting[task]
             if not self._waiting:
                 self._asked += time.monotonic() - self._asked_since
         if task.cancelled():
@@ -269,10 +276,6 @@ async def _sampled(host: Host, request: Sampling) -> Sampled:
 
 class _TakenBack(_Declined):
     """No, because nobody waits for it any more."""
-
-
-async def _awaited(work: Awaitable[Given]) -> Given:
-    return await work
 
 
 async def _nothing(_: dict[str, Any]) -> None:

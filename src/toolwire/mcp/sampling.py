@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mcp_types import CreateMessageRequestParams, SamplingMessageContentBlock
 
 MESSAGES = 64
+PIECES = 256
+"""Of all its messages: a person sees each by its name, also one that is empty."""
 SAMPLING_BYTES = 256 * 1024
 """Of all its messages, pictures among them: what a person may still look through before they pay for it."""
 MAX_TOKENS = 4_096
@@ -70,9 +72,12 @@ def wanted(server: str, params: CreateMessageRequestParams) -> Wanted:
     pictures: dict[str, MediaPart] = {}
     arguments: dict[str, Any] = {"system": params.system_prompt} if params.system_prompt else {}
     size = len((params.system_prompt or "").encode("utf-8", "replace"))
+    blocks = [message.content_as_list for message in params.messages]
+    if not all(blocks) or sum(map(len, blocks)) > PIECES:
+        raise _refused(server, f"each of its messages must have a piece, and all together at most {PIECES}")
     for number, message in enumerate(params.messages, 1):
         names: list[str] = []
-        for at, block in enumerate(message.content_as_list, 1):
+        for at, block in enumerate(blocks[number - 1], 1):
             name = f"{message.role}_{number}" if at == 1 else f"{message.role}_{number}_{at}"
             size += _size(server, block)
             if size > SAMPLING_BYTES:

@@ -23,6 +23,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..approval.audit import Audit, AuditTrail
 from ..approval.gate import Denial, Gate
@@ -93,7 +94,7 @@ class ToolServer:
         self._turns = Turns(self._gate.workspace, parallel)
         self._calls: set[asyncio.Task[Any]] = set()
         self._count = 0
-        self._forms = [tool_form(tool) for tool in self.tools if tool.call is not None]
+        self._forms = [tool_form(tool) for tool in self.tools if tool.can_run]
         self.protocol: Server[Any] = Server(
             "toolwire",
             version=__version__,
@@ -150,7 +151,7 @@ class ToolServer:
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         tool = self.tools.get(params.name)
-        if tool is None or tool.call is None:
+        if tool is None or not tool.can_run:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {cut(repr(params.name))}")
         try:
             arguments = _strict(params.arguments)
@@ -176,6 +177,8 @@ class ToolServer:
                 result: ToolResult = await self._executor.run(decision, on_progress=progress.tell)
         except ToolwireError as error:
             return refusal(str(error))
+        finally:
+            self._gate.give_back(decision)
         return result_form(result)
 
 
@@ -230,8 +233,14 @@ def _unheard(sending: asyncio.Task[None]) -> None:
 
 
 def _client(context: Context) -> str:
-    """Who calls: a session over HTTP; over pipes, and where there are no sessions, all are one."""
-    return "" if context.request is None else context.request.headers.get("mcp-session-id", "")
+    """Who calls: a session over HTTP; over pipes, and where there are no sessions, all are one.
+
+    Newer protocols have none, and nobody looks there at what a client writes into that header.
+    """
+    if context.request is None or context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return ""
+    session: str = context.request.headers.get("mcp-session-id", "")
+    return session
 
 
 def _strict(arguments: dict[str, Any] | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import mcp_types as types
 
 from ..execution.executor import ToolResult
+from ..execution.results import clean
 from ..messages import MediaPart
 from ..strict_json import NotStrict, parse
 from ..tools.definition import Risk, ToolDefinition
@@ -16,7 +17,7 @@ def tool_form(tool: ToolDefinition) -> types.Tool:
     """A tool as clients see it: its schema whole, and its risk as hints."""
     return types.Tool(
         name=tool.name,
-        description=tool.description or None,
+        description=clean(tool.description) or None,
         input_schema=tool.parameters,
         annotations=_hints(tool),
     )
@@ -62,13 +63,14 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _block(part: MediaPart, number: int) -> types.ContentBlock:
-    kind, data = part.media_type, part.data
-    if data is None and part.url is not None and part.url.startswith("data:"):
-        head, _, body = part.url.partition(",")
+    kind, data, given = clean(part.media_type), part.data, clean(part.url or "")
+    if data is None and given.startswith("data:"):
+        head, _, body = given.partition(",")
         data = body if head.endswith(";base64") else None
     if data is None:
-        url = part.url or f"toolwire:result/{number}"
-        return types.ResourceLink(uri=url, name=part.name or url, mime_type=kind or None)
+        url = given or f"toolwire:result/{number}"
+        return types.ResourceLink(uri=url, name=clean(part.name or url), mime_type=kind or None)
+    data = clean(data)
     if kind.startswith("image/"):
         return types.ImageContent(data=data, mime_type=kind)
     if kind.startswith("audio/"):

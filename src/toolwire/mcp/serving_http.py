@@ -16,7 +16,7 @@ from typing import Any
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from ..strict_json import NotStrict, parse
 from .limits import MESSAGE_BYTES
@@ -103,14 +103,31 @@ class _Listener(uvicorn.Server):
 
 
 class _Timed(H11Protocol):
-    """A connection that does not say what it wants in time is closed."""
+    """A connection that does not say in time what it wants, first or next, is closed."""
+
+    _closing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(SEND_SECONDS, self._close_silent)
+        self._expect_request()
 
-    def _close_silent(self) -> None:
-        if not self.cycle:
+    def on_response_complete(self) -> None:
+        # Before the next request is looked at, which may be here already.
+        self._expect_request()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._closing is not None:
+            self._closing.cancel()
+
+    def _expect_request(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+        self._closing = self.loop.call_later(SEND_SECONDS, self._close_silent, self.cycle)
+
+    def _close_silent(self, last: RequestResponseCycle | None) -> None:
+        if self.cycle is last:
             self.transport.close()
 
 

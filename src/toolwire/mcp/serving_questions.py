@@ -19,12 +19,16 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from ..approval.gate import Denial, Gate, Ticket
 from ..approval.hidden import marked
 from ..approval.request import Answer, ApprovalRequest, deny
+from ..approval.shown import whole_text
 from ..stream.invocation import ToolInvocation
 from ..tools.definition import ToolDefinition
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
+SHOWN_CHARACTERS = 100_000
+"""Of a call's arguments: a client shows its person the question and nothing behind it, so that it must be all of them.
+More than this nobody reads in a form."""
 WAITING = 64
 """Questions that wait for a call to be made again. Of more, the oldest is taken back: its client does not answer."""
 QUESTION = "approval"
@@ -35,6 +39,10 @@ _FORM: dict[str, Any] = {
     "properties": {"run": {"type": "boolean", "title": "Run it?", "description": "Yes runs exactly this call, once."}},
     "required": ["run"],
 }
+_TOO_LONG = (
+    "it needs approval, and its arguments are longer ({count:,} characters) than a person can be shown in a form "
+    "({most:,}): {why}. Do it in smaller steps, or have whoever runs the server allow such calls"
+)
 _NOBODY = (
     "it needs approval, and this client cannot ask its person (it has no elicitation): {why}. Whoever runs the server "
     "can allow such calls with a rule (toolwire policy explain says which hold), or start it with another --mode"
@@ -49,9 +57,20 @@ class Questions:
         self._waiting: dict[str, _Waiting] = {}
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """For the gate: asks the client that made the call."""
+        """For the gate: asks the client that made the call, if its person can be shown all of it."""
         asker = self._askers.get(request.id)
-        return deny("its client is gone") if asker is None else await asker(request)
+        if asker is None:
+            return deny("its client is gone")
+        count = len(whole_text(request.invocation.arguments))
+        if count > SHOWN_CHARACTERS and asker is not _nobody:
+            reason = _TOO_LONG.format(count=count, most=SHOWN_CHARACTERS, why=request.why.rstrip("."))
+            return Answer(allowed=False, reason=reason, who="nobody")
+        try:
+            return await asker(request)
+        except Exception as error:
+            # Whoever waits for this may be gone, and nobody would take note of the fault.
+            reason = f"asking for approval failed ({type(error).__name__})"
+            return Answer(allowed=False, reason=reason, who="fault")
 
     async def decide(
         self, gate: Gate, invocation: ToolInvocation, tool: ToolDefinition, context: ServerRequestContext[Any, Any]
@@ -103,7 +122,9 @@ class Questions:
         if waiting is None or waiting.deciding is None:
             return Denial("its question does not wait for an answer any more; make the call again")
         asked = waiting.invocation
-        if (asked.tool_name, _exact(asked.arguments)) != (params.name, _exact(arguments)):
+        if waiting.answer.done():
+            pass  # it was taken back just now, and is a no already
+        elif (asked.tool_name, _exact(asked.arguments)) != (params.name, _exact(arguments)):
             waiting.answer.set_result(Answer(allowed=False, reason="it is not the call that was asked about", who=_WHO))
         else:
             given = (params.input_responses or {}).get(QUESTION)
@@ -179,10 +200,8 @@ def question_text(request: ApprovalRequest) -> str:
         f"Run the tool {request.invocation.tool_name} (risk: {request.risk}) in {marked(request.cwd)}?",
         f"It is asked because {marked(request.why)}.",
         "Arguments:",
-        *(f"| {line}" for line in request.shown.split("\n")),
+        *(f"| {line}" for line in whole_text(request.invocation.arguments).split("\n")),
     ]
-    if not request.fully_shown:
-        lines.append("Look out: not all of the arguments are shown.")
     lines += [f"Look out: {marked(warning)}" for warning in request.warnings]
     if request.preview:
         lines += ["What it would change:", *(f"| {line}" for line in request.preview.removesuffix("\n").split("\n"))]

@@ -120,7 +120,13 @@ class _Flow:
                 message = session_message.message
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                     await self._settled()
-                await self._words.say(_as_line(message))
+                try:
+                    line = _as_line(message)
+                except ValueError:  # half of a surrogate pair, or what else no JSON holds: this answer fails alone
+                    if not isinstance(message, types.JSONRPCResponse):
+                        continue
+                    line = _as_line(_error(message.id, types.INTERNAL_ERROR, "the answer cannot be written as JSON"))
+                await self._words.say(line)
 
     async def _settled(self) -> None:
         self._unanswered -= 1

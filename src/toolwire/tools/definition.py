@@ -147,6 +147,11 @@ class ToolDefinition:
             raise self._error("what its parameters require is not a list of names")
         return schema
 
+    @property
+    def can_run(self) -> bool:
+        """Whether there is a function behind it: else it is declared only."""
+        return self.call is not None
+
     def problem(self, arguments: dict[str, Any]) -> str | None:
         """None when the schema accepts these arguments, else one bounded sentence that a model can act on.
 
