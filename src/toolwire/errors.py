@@ -153,6 +153,7 @@ class RecordingFailed(ToolwireError):
 class McpFailed(ToolwireError):
     """An MCP server could not be started, reached or understood, or may not be used. Facts: server, and `why`:
     "start", "lost", "timeout", "limit", "protocol", "login", "consent", "changed", "refused".
+    `again`: seconds until it is tried again, where it was not tried now.
     """
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
-from toolwire import Agent, ToolDefinition
-from toolwire.agent.events import ApprovalAnswered, ApprovalAsked, RunFailed, RunFinished, ToolFinished, ToolsChanged
+from toolwire import Agent, Approvals, ToolDefinition
+from toolwire.agent.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    RunFailed,
+    RunFinished,
+    RunInterrupted,
+    ToolFinished,
+    ToolsChanged,
+)
 from toolwire.agent.recordings.recording import Recorder
 from toolwire.agent.recordings.replaying import load_recording, replay
+from toolwire.agent.sessions.store import SessionStore
 from toolwire.approval.gate import Denial, Ticket
 from toolwire.mcp.host import Host, Sampling
 from toolwire.messages import MediaPart, user
@@ -203,3 +214,103 @@ async def test_a_server_asks_the_model_through_the_gate_while_its_call_runs() ->
     denied = [event.result for event in await events_of(agent, "go") if isinstance(event, ToolFinished)]
     assert denied[0].is_error
     assert Denial.__name__ in denied[0].content
+
+
+async def test_a_question_of_a_server_can_be_answered_as_soon_as_its_event_is_seen() -> None:
+    source, desk = Source([]), Approvals()
+    tool = ToolDefinition("mcp__x__sampling", "Asks your model.", {}, None, lambda _: None, asks="it asks your model")
+
+    async def run(_: dict[str, Any]) -> str:
+        host = source.host
+        assert host is not None
+        invocation = ToolInvocation(id="x-1", tool_name=tool.name, arguments={}, raw_arguments="{}", turn=1, call_id="")
+        return type(await host.gate.decide(invocation, tool, on_asked=host.asked, on_answered=host.answered)).__name__
+
+    source.offers = [[ToolDefinition("calc", "", {}, "read", run)]]  # type: ignore[arg-type]
+    agent, _ = scripted([source], call("calc"), say("ok"), approve=desk)
+    results = []
+    async for event in agent.run("go"):
+        if isinstance(event, ApprovalAsked):
+            desk.answer(event.id, True)
+        elif isinstance(event, ToolFinished):
+            results.append(event.result.content)
+    assert results == ["Ticket"]
+
+
+async def test_a_shared_source_is_let_go_of_by_the_last_agent_that_used_it() -> None:
+    shared, own = Source([named("early")]), Source([named("late")])
+    first, _ = scripted([shared, own], say("1"))
+    second, _ = scripted([shared], say("2"), say("2"))
+    idle, _ = scripted([shared])
+    for agent in (first, second):
+        await events_of(agent, "go")
+    await first.close()
+    await idle.close()
+    assert (shared.closed, own.closed) == (0, 1)
+    await second.close()
+    assert shared.closed == 1
+    await events_of(second, "again")
+    await first.close()
+    assert shared.closed == 1, "it is in use again"
+    await second.close()
+    assert shared.closed == 2
+
+
+def test_an_agent_that_was_left_with_its_loop_holds_no_source() -> None:
+    shared = Source([named("early")])
+    left, _ = scripted([shared], say("1"))
+    asyncio.run(events_of(left, "go"))
+    other, _ = scripted([shared], say("2"))
+    other.run_sync("go")
+    assert shared.closed == 1
+
+
+async def test_a_source_that_cannot_be_closed_keeps_no_other_open() -> None:
+    class Broken(Source):
+        async def close(self) -> None:
+            raise OSError("broken")
+
+    sources = [Source([named("a")]), Broken([named("b")]), Source([named("c")])]
+    agent, _ = scripted(sources, say("1"))
+    await events_of(agent, "go")
+    with pytest.raises(OSError, match="broken"):
+        await agent.close()
+    assert [source.closed for source in sources] == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "media",
+    ["x", ["junk"], [None], [MediaPart(None, data="YQ==")], [MediaPart("image/png", data="\ud800")]],  # type: ignore[arg-type]
+    ids=["text", "texts", "nothing", "no type", "half a character"],
+)
+async def test_media_that_are_none_are_an_error_and_not_the_end_of_the_session(tmp_path: Path, media: Any) -> None:
+    with SessionStore(tmp_path / "sessions.db") as store:
+        session = store.create(model="m", cwd="/")
+        agent, _ = scripted([named("look", ToolOutput("words", media))], call("look"), say("ok"), session=session)
+        events = await events_of(agent, "go")
+    (result,) = [event.result for event in events if isinstance(event, ToolFinished)]
+    assert result.is_error
+    assert "it ran, but its result cannot be written" in result.content
+    assert isinstance(events[-1], RunFinished)
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai", "ollama", "cohere", "mistral"])
+async def test_what_a_text_model_s_provider_does_not_take_is_mentioned(wire: str) -> None:
+    tool = named("look", ToolOutput("words", (MediaPart("video/mp4", data="aGVsbG8="),)))
+    written = say('<tool_call>{"name": "look", "arguments": {}}</tool_call>')
+    agent, model = scripted([tool], written, say("ok"), wire=wire, stream_parser="hermes")
+    assert isinstance((await events_of(agent, "go"))[-1], RunFinished)
+    assert "[video/mp4, 6 bytes: cannot be shown here]" in str(bodies(model)[-1])
+
+
+async def test_a_picture_that_is_refused_after_an_interruption_does_not_stand_in_the_way_for_ever() -> None:
+    tool = named("look", ToolOutput("a picture", (PICTURE,)))
+    agent, model = scripted([tool], call("look"), fail(400, "bad image"), say("ok"))
+    async for event in agent.run("go"):
+        if isinstance(event, ToolFinished):
+            agent.interrupt()
+    assert isinstance(event, RunInterrupted)
+    assert isinstance((await events_of(agent, "go on"))[-1], RunFailed)
+    assert isinstance((await events_of(agent, "and now?"))[-1], RunFinished)
+    assert "iVBORw0KGgo=" in str(bodies(model)[1])
+    assert "iVBORw0KGgo=" not in str(bodies(model)[2])

@@ -62,12 +62,6 @@ def test_a_server_that_is_added_is_written_down_and_tried(home: Home, monkeypatc
     assert "secret" not in home.own_file.read_text() + ran.out + ran.err
 
 
-def test_whoever_forgets_the_dashes_is_told(home: Home) -> None:
-    ran = home.run("mcp", "add", "fs", "npx", "-y", "some-server")
-    assert ran.code == 2
-    assert "toolwire mcp add NAME -- COMMAND" in ran.err
-
-
 def test_what_follows_the_dashes_is_the_command_whatever_it_looks_like(home: Home) -> None:
     ran = home.run("mcp", "add", "odd", "--no-test", "--", "npx", "-y", "--env", "X=1", "-", "--", "--help")
     assert ran.code == 0, ran.err
@@ -102,7 +96,7 @@ def test_paths_from_here_are_written_whole(home: Home) -> None:
         ([], ["no server is named", "toolwire mcp add NAME -- COMMAND"]),
         (["x"], ["nothing says how it is started", "toolwire mcp add NAME -- COMMAND"]),
         (["x", "https://example.com/mcp", "more"], ["more stands behind the address"]),
-        (["x", "npx", "-y", "thing"], ["-y", "toolwire mcp add --help"]),
+        (["x", "npx", "-y", "thing"], ["-y", "toolwire mcp add NAME -- COMMAND"]),
         (["x", "--risk", "harmless", "--", "true"], ["harmless is no risk", "read, write, execute"]),
         (["x", "--env", "=1", "--", "true"], ["names no variable"]),
         (["x", "--header", "Authorization", "https://example.com"], ["is no header", "Authorization='Bearer"]),

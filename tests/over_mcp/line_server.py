@@ -8,6 +8,7 @@ The words change what it does:
 
     tools=N          N further tools `tool_0` …
     describe=WORDS   the description of `echo`
+    refusal=WORDS    what `refuse` says
     start=SECONDS    waits before it answers the first message
     mute             answers nothing at all
     strict           ends at a first message that is not `initialize`
@@ -53,7 +54,10 @@ def note(option: str, words: str) -> None:
 
 def tools() -> list[dict[str, Any]]:
     text: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-    wait: dict[str, Any] = {"type": "object", "properties": {"seconds": {"type": "number"}, "steps": {"type": "integer"}}}
+    wait: dict[str, Any] = {
+        "type": "object",
+        "properties": {"seconds": {"type": "number"}, "steps": {"type": "integer"}},
+    }
     listed: list[dict[str, Any]] = [
         {"name": "echo", "description": WORDS["echo"], "inputSchema": text},
         {"name": "slow", "description": "Waits.", "inputSchema": wait},
@@ -61,7 +65,10 @@ def tools() -> list[dict[str, Any]]:
     others = ("crash", "fail", "refuse", "grow", "change", "quiet", "env", "ask", "silent")
     listed += [{"name": name, "inputSchema": {"type": "object"}} for name in (*others, *EXTRA)]
     if "modern" in OPTIONS:
-        wrong: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "not a header!"}}}
+        wrong: dict[str, Any] = {
+            "type": "object",
+            "properties": {"a": {"type": "string", "x-mcp-header": "not a header!"}},
+        }
         listed.append({"name": "bad_header", "inputSchema": wrong})
     listed += [{"name": f"tool_{at}", "inputSchema": {"type": "object"}} for at in range(int(OPTIONS.get("tools", 0)))]
     return listed
@@ -103,7 +110,7 @@ def call(id: Any, params: dict[str, Any]) -> None:
     elif name == "fail":
         send(id=id, result=words("it went wrong", isError=True))
     elif name == "refuse":
-        send(id=id, error={"code": -32602, "message": "no such thing"})
+        send(id=id, error={"code": -32602, "message": OPTIONS.get("refusal", "no such thing")})
     elif name == "env":
         send(id=id, result=words(json.dumps({**os.environ, "PWD_NOW": os.getcwd()})))
     elif name in ("ask", "insist") and "modern" in OPTIONS:

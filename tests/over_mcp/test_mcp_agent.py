@@ -20,10 +20,14 @@ from toolwire.agent.events import (
     ApprovalAnswered,
     ApprovalAsked,
     RunFinished,
+    RunInterrupted,
     ToolFinished,
     ToolProgress,
     ToolsChanged,
+    ToolStarted,
 )
+from toolwire.agent.recordings.recording import Recorder
+from toolwire.agent.recordings.replaying import load_recording, replay
 from toolwire.approval.request import ApprovalRequest
 from toolwire.embedded.registry import text_format
 from toolwire.execution.executor import ToolResult
@@ -253,6 +257,7 @@ async def test_what_was_looked_at_is_offered_without_a_server_and_not_called_if_
     config = line(f"lives={lives}", f"calls={calls}", risk="read")
     schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     pins.pin(config.identity, {"name": "echo", "description": "Says what it is given!", "inputSchema": schema})
+    pins.keep_waiting(config.identity, [])
 
     _, script = await run(McpServers([config], pins=pins), [say("Done.")])
     assert [tool["function"]["name"] for tool in script.requests[0]["tools"]] == ["mcp__line__echo"]
@@ -319,3 +324,123 @@ async def test_a_server_that_nobody_asks_may_not_ask() -> None:
     assert json.loads(results(events)[2].content)["degrees"] == 21
     assert "nothing was asked of this server" in json.loads(results(events)[2].content)["told"]
     assert questions(events) == []
+
+
+async def test_agents_that_share_servers_do_not_end_each_other_s_calls() -> None:
+    servers = McpServers([line(risk="read")])
+
+    def inner() -> Agent:
+        answers = [call("mcp__line__echo", text="inner"), say("inner done")]
+        return Agent("groq:any", [servers], transport=ScriptedModel(answers), api_key="test")
+
+    tool = toolwire.agent_tool(inner, name="sub", description="Does it.", risk="read")
+    both = [call("mcp__line__slow", seconds=0.2), call("sub", task="x")]
+    events, _ = await run(servers, [both, say("Done.")], tools=[tool])
+    assert {result.name: result.content for result in results(events)} == {
+        "mcp__line__slow": "waited",
+        "sub": "inner done",
+    }
+
+
+@pytest.mark.parametrize("together", [False, True])
+async def test_a_run_in_which_a_server_asked_the_model_is_replayed(tmp_path: Path, together: bool) -> None:
+    recorder = Recorder(tmp_path / "r")
+    asks = call("mcp__giving__opinion", question="Is it good?")
+    answers = [[asks, call("mcp__line__slow", seconds=0.1)] if together else asks, say("It is."), say("Done.")]
+    agent = Agent(
+        "anthropic:any",
+        [McpServers([giving(risk="read"), line(risk="read")])],
+        transport=recorder.transport(ScriptedModel(answers)),
+        hooks=[recorder],
+        api_key="toolwire-test-key-7f3a",
+        approve=approve_all,
+    )
+    async with agent:
+        told = await events_of(agent, "Go.")
+    recorder.close()
+    assert "Is it good?" in questions(told)[0].shown
+    again = [event async for event in replay(load_recording(tmp_path / "r"))]
+    assert [type(event) for event in again[-3:]] == [type(event) for event in told[-3:]]
+    assert [request.id for request in questions(again)] == [request.id for request in questions(told)]
+    assert [result.content for result in results(again)] == [result.content for result in results(told)]
+    ends = [events[-1] for events in (told, again)]
+    assert all(isinstance(end, RunFinished) and end.usage.total_tokens for end in ends)
+    assert ends[0] == ends[1], "what the question to the model used up counts too"
+
+
+async def test_a_server_asks_the_agent_that_it_works_for_and_no_other_that_shares_it() -> None:
+    asked: list[str] = []
+
+    def sharing(name: str, answer: bool, *answers: Any) -> Agent:
+        async def approve(request: ApprovalRequest) -> bool:
+            asked.append(name)
+            return answer
+
+        return Agent("groq:any", [servers], transport=ScriptedModel(answers), api_key="test", approve=approve)
+
+    servers = McpServers([giving(risk="read")])
+    strict = sharing("strict", False, call("mcp__giving__opinion", question="Is it good?"), say("Done."))
+    sharing("made later", True, say("It is."))
+    async with strict:
+        events = await events_of(strict, "Go.")
+    assert asked == ["strict"]
+    assert json.loads(results(events)[0].content)["message"] == "it was not approved"
+    assert len(questions(events)) == 1
+
+
+async def test_while_two_agents_have_calls_at_a_server_it_may_ask_neither() -> None:
+    asked: list[str] = []
+
+    async def approve(request: ApprovalRequest) -> bool:
+        asked.append(request.id)
+        return True
+
+    async def waiting(server: str, message: str, schema: dict[str, Any]) -> None:
+        await asyncio.Event().wait()
+
+    servers = McpServers([giving(risk="read")], fill_in=waiting)
+
+    def sharing(*answers: Any) -> Agent:
+        return Agent("groq:any", [servers], transport=ScriptedModel(answers), api_key="test", approve=approve)
+
+    first = sharing(call("mcp__giving__name"), say("Done."))
+    second = sharing(call("mcp__giving__opinion", question="Is it good?"), say("Done."))
+    told: list[AgentEvent] = []
+
+    async def read() -> None:
+        told.extend([event async for event in first.run("Go.")])
+
+    async with asyncio.timeout(10), first, second:
+        reading = asyncio.create_task(read())
+        await asyncio.to_thread(until, lambda: asked)
+        events = await events_of(second, "Go.")
+        first.interrupt()
+        await reading
+    assert len(asked) == 1
+    assert "nobody knows" in json.loads(results(events)[0].content)["message"]
+    assert isinstance(told[-1], RunInterrupted)
+
+
+@pytest.mark.parametrize("asked", ["for approval", "for the model's answer"])
+async def test_a_run_that_was_interrupted_while_a_server_asked_is_replayed(tmp_path: Path, asked: str) -> None:
+    recorder = Recorder(tmp_path / "r")
+    both = [call("mcp__giving__opinion", question="Is it good?"), call("mcp__line__slow", seconds=60)]
+    agent = Agent(
+        "groq:any",
+        [McpServers([giving(risk="read"), line(risk="read")])],
+        transport=recorder.transport(ScriptedModel([both, say("It is.")])),
+        hooks=[recorder],
+        api_key="toolwire-test-key-7f3a",
+        approve=toolwire.Approvals() if asked == "for approval" else approve_all,
+    )
+    until_then = ApprovalAsked if asked == "for approval" else ApprovalAnswered
+    told: list[AgentEvent] = []
+    async with asyncio.timeout(10), agent:
+        async for event in agent.run("Go."):
+            told.append(event)
+            if {until_then, ToolStarted} <= {type(each) for each in told}:
+                agent.interrupt()
+    recorder.close()
+    assert isinstance(told[-1], RunInterrupted)
+    again = [event async for event in replay(load_recording(tmp_path / "r"))]
+    assert [type(event) for event in again[-3:]] == [type(event) for event in told[-3:]]

@@ -28,6 +28,33 @@ PROGRAM = {"command": "uvx", "args": ["mcp-server-time", "--zone=UTC"], "env": {
 ADDRESS = {"url": "https://x.example/mcp?a=${Q:-1}", "headers": {"X-Key": "Bearer ${KEY}"}, "oauth": True}
 
 
+def test_a_program_that_came_with_the_project_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("project/.venv/bin", "projects"):
+        program = tmp_path / folder / "uvx"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh")
+        program.chmod(0o700)
+    project, others = tmp_path / "project", tmp_path / "projects"
+    monkeypatch.setenv("PATH", f"{project}/.venv/bin:{others}")
+    words = f"look twice: by your PATH that program is the project's own: {project}/.venv/bin/uvx"
+    assert consent_lines(config_of(PROGRAM), str(project))[-1] == words
+    assert consent_lines(config_of({"command": "uvx", "env": {"PATH": "/bin"}}), str(project))[-1] == "  PATH=/bin"
+    monkeypatch.setenv("PATH", f"{others}:{project}/.venv/bin:.")
+    assert consent_lines(config_of(PROGRAM), str(project))[-1] == "and is given these of your environment: KEY"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"command": "s", "args": ["a" + " " * 90 + "in the folder: /srv"]}, "it holds many blanks in a row"),
+        ({"command": "s", "cwd": "/srv/p\u0430ypal"}, "it mixes Cyrillic and Latin letters"),
+        ({"url": "https://x.example", "headers": {"X-Key": "p\u0430ypal"}}, "it mixes Cyrillic and Latin letters"),
+    ],
+)
+def test_what_may_be_misread_is_told(entry: dict[str, Any], words: str) -> None:
+    assert consent_lines(config_of(entry), "/work")[-1].startswith(f"look twice: {words}")
+
+
 def test_all_of_a_program_is_shown() -> None:
     assert consent_lines(config_of(PROGRAM), "/work") == [
         "server: time",
@@ -68,6 +95,13 @@ def test_what_is_shown_goes_back_to_the_exact_words() -> None:
     words = [unmarked("".join(shlex.split(line))) for line in lines if line.startswith("  ")]
     assert words == ["\u2066sh", *HARD, "K\t=\n", " ="]
     assert all(len(shlex.split(line)) == 1 for line in lines if line.startswith("  "))
+
+
+def test_nothing_is_cut_however_much_it_is() -> None:
+    many = [f"--word={at}" for at in range(2_000)]
+    lines = consent_lines(config_of({"command": "uvx", "args": many, "env": {f"V{at}": "x" for at in range(500)}}), "/")
+    assert [line.strip() for line in lines if line.startswith("  --")] == many
+    assert sum(line.startswith("  V") for line in lines) == 500
 
 
 def test_look_alikes_are_told() -> None:
@@ -120,7 +154,8 @@ def test_consent_is_for_one_server_of_one_file() -> None:
     assert not consents.given(config_of(PROGRAM, name="other"))
     assert not consents.given(config_of(PROGRAM, source="/work/.cursor/mcp.json"))
     assert not consents.given(config_of(ADDRESS))
-    for change in ({"scope": "user"}, {"entry": ""}, {"args": ("mcp-server-time",)}, {"cwd": "/x"}, {"risk": "read"}):
+    changes: list[dict[str, Any]] = [{"scope": "user"}, {"entry": ""}, {"args": ("mcp-server-time",)}, {"cwd": "/x"}]
+    for change in (*changes, {"risk": "read"}, {"allow": ()}, {"enabled": False}):
         assert not consents.given(msgspec.structs.replace(config_of(PROGRAM), **change)), change
 
 
@@ -128,12 +163,13 @@ def test_an_entry_that_comes_back_needs_no_new_consent_until_it_is_taken_back() 
     consents = Consents(None)
     one, two = config_of(PROGRAM), config_of({**PROGRAM, "args": []})
     other = config_of(PROGRAM, name="other")
-    for config in (one, two, other):
+    elsewhere = config_of(PROGRAM, source="/other/.mcp.json")
+    for config in (one, two, other, elsewhere):
         consents.give(config)
     assert consents.given(one)
     assert consents.given(two)
     consents.take_back(two)
-    assert [consents.given(config) for config in (one, two, other)] == [False, False, True]
+    assert [consents.given(config) for config in (one, two, other, elsewhere)] == [False, False, True, True]
     consents.take_back(two)
 
 

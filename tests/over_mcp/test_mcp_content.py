@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import random
+import time
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -93,6 +95,7 @@ def test_an_error_is_one(is_error: bool) -> None:
         ({"a": 1}, ['{"a": true}'], '{"a": true}\n{"a": 1}'),
         ({"a": 1}, ['{"a": 1.0}'], '{"a": 1.0}\n{"a": 1}'),
         ({"result": "words"}, ["words"], "words"),
+        ({"content": "words"}, ["words"], "words"),
         ({"result": 5}, ["5"], "5"),
         ({"result": [1, "b"]}, ["1", "b"], "1\nb"),
         ({"result": [1, 2]}, ["[1,2]"], "[1,2]"),
@@ -164,3 +167,36 @@ def test_anything_at_all_is_taken() -> None:
         assert all(part.data and "/" in part.media_type for part in output.media)
         resource_parts(result)
         prompt_messages(result)
+
+
+def test_a_text_is_not_read_as_more_values_than_a_message_may_have() -> None:
+    words = "[" + "{}," * 2_000_000 + "{}]"
+    start = time.process_time()
+    result = output_of({"content": [text(words)], "structuredContent": {"a": 1}})
+    assert time.process_time() - start < 0.3
+    assert result.text == words + '\n{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "taken"),
+    [
+        (b"\x89PNG\r\n\x1a\n..", "image/jpeg", "image/png"),
+        (b"\xff\xd8\xff..", "IMAGE/PNG; q=1", "image/jpeg"),
+        (b"\xff\xd8\xff..", "image/jpg", "image/jpeg"),
+        (b"GIF89a..", "image/png", "image/gif"),
+        (b"RIFF....WEBP", "image/png", "image/webp"),
+        (b"RIFF....WAVE", "image/webp", ""),
+        (b"<svg/>", "image/svg+xml", ""),
+        (b"no picture", "image/png", ""),
+    ],
+)
+def test_a_picture_is_what_its_bytes_say(raw: bytes, kind: str, taken: str) -> None:
+    data = b64encode(raw).decode()
+    output = output_of({"content": [image(data, kind)]})
+    assert [part.media_type for part in output.media] == ([taken] if taken else [])
+    assert output.text == ("" if taken else f"[image, {kind}, whose data is no PNG, JPEG, GIF or WebP]")
+
+
+def test_texts_that_come_as_files_are_read() -> None:
+    for kind in ("TEXT/Plain", "text/html; charset=utf-8", "image/svg+xml"):
+        assert output_of({"content": [resource(blob="PGE+", mimeType=kind)]}).text == "[demo://r]\n<a>"

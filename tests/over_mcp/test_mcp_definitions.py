@@ -6,12 +6,13 @@ import asyncio
 import json
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from bench.trust.mcp_definitions import LISTED
 
-from toolwire.approval.gate import Gate
+from toolwire.approval.gate import PREVIEW_CHARACTERS, Gate
 from toolwire.approval.policy import Mode, Policy
 from toolwire.approval.request import ApprovalRequest
 from toolwire.approval.shown import read_arguments
@@ -19,7 +20,18 @@ from toolwire.embedded.manifest import manifest
 from toolwire.embedded.registry import format_names
 from toolwire.errors import ToolDefinitionError
 from toolwire.mcp.config import ServerConfig
-from toolwire.mcp.definitions import canonical, described, difference, digest, is_offered, is_shown_whole, tool_of
+from toolwire.mcp.definitions import (
+    DEFINITION_BYTES,
+    DESCRIPTION_BYTES,
+    SCHEMA_BYTES,
+    canonical,
+    described,
+    difference,
+    digest,
+    is_offered,
+    is_shown_whole,
+    tool_of,
+)
 from toolwire.messages import user
 from toolwire.providers.request import encode_request
 from toolwire.providers.wires import WIRES
@@ -162,27 +174,58 @@ def test_what_cannot_be_a_schema_is_refused_at_once(schema: Any, monkeypatch: py
         raise AssertionError("something was fetched")
 
     monkeypatch.setattr(socket, "socket", connect)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ToolDefinitionError) as raised:
         of_schema(schema)
     assert len(str(raised.value)) < 1_000
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(
     ("pattern", "value"), [("^(a+)+$", "a" * 50_000 + "!"), ("(a{1000}){1000}", "a" * 1_000), (r"\p{L}{5000}", "x")]
 )
 def test_a_hostile_pattern_does_not_hang(pattern: str, value: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     of_schema(of_value({"type": "string", "pattern": pattern})).problem({"a": value})
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_nor_do_many_of_them() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     many = {f"p{place}": {"pattern": rf"\p{{L}}{{{place}}}"} for place in range(1, 3_000)}
     of_schema({"type": "object", "properties": many}).problem({"p9": "x"})
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
+
+
+async def test_whether_all_of_it_is_shown_is_what_the_question_shows() -> None:
+    def long(size: int) -> dict[str, Any]:
+        return {"name": "t", "x": "y" * size}
+
+    most = next(size for size in range(PREVIEW_CHARACTERS, 0, -1) if is_shown_whole(SERVER, long(size)))
+    for size, whole in ((most, True), (most + 1, False)):
+        asked: list[ApprovalRequest] = []
+
+        async def ask(request: ApprovalRequest, asked: list[ApprovalRequest] = asked) -> bool:
+            asked.append(request)
+            return False
+
+        await Gate(ask).decide(ToolInvocation("1", "mcp__demo__t", {}), made(long(size), seen=False))
+        assert asked[0].preview.endswith("y" * size) is whole
+
+
+@pytest.mark.parametrize(
+    ("of_size", "most"),
+    [
+        (lambda size: {"name": "t", "x": "y" * (size - 19)}, DEFINITION_BYTES),
+        (lambda size: {"name": "t", "description": "y" * size}, DESCRIPTION_BYTES),
+        (lambda size: {"name": "t", "inputSchema": {"title": "y" * (size - 12)}}, SCHEMA_BYTES),
+    ],
+    ids=["all of it", "description", "schema"],
+)
+def test_up_to_so_many_bytes(of_size: Callable[[int], dict[str, Any]], most: int) -> None:
+    made(of_size(most))
+    with pytest.raises(ToolDefinitionError, match=f"longer than {most:,} bytes"):
+        made(of_size(most + 1))
 
 
 @pytest.mark.parametrize(
@@ -305,9 +348,9 @@ def test_a_difference_is_whole_and_marked() -> None:
 def test_a_difference_of_much_is_found_at_once() -> None:
     old = {"name": "t", "description": "\n".join(f"{place % 97}" for place in range(5_000))}
     new = {"name": "t", "description": "\n".join(f"{place % 89}" for place in range(5_000))}
-    began = time.monotonic()
+    began = time.process_time()
     lines = difference(old, new).split("\n")
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
     assert [line[1:] for line in lines[3:] if line[0] == "-"] == described(old).split("\n")
     assert [line[1:] for line in lines[3:] if line[0] == "+"] == described(new).split("\n")
 
@@ -339,3 +382,39 @@ def test_a_definition_that_a_question_cannot_show_is_not_taken_for_looked_at() -
     definition = {"name": "log", "description": "x" * 1_000, "inputSchema": {"type": "object"}}
     assert is_shown_whole(SERVER, definition)
     assert not is_shown_whole(SERVER, {**definition, "_meta": {"more": "y" * 20_000}})
+
+
+_MANY = [str(number) for number in range(3000)]
+_LONG = "n" * 60_000
+GROWING: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "many references to one with a long name",
+        {"properties": {_LONG: {"$anchor": "a"}}, "$defs": {name: {"$ref": "#a"} for name in _MANY}},
+        "its references, written as #/…, are over",
+    ),
+    (
+        "many references that are looked for below a long name",
+        {
+            "$defs": {"a": {}},
+            "properties": {_LONG: {"$id": "http://x/b", "properties": {name: {"$ref": "#/$defs/a"} for name in _MANY}}},
+        },
+        "its references, written as #/…, are over",
+    ),
+    (
+        "many addresses below a long one",
+        {"$id": "http://x/" + "n/" * 30_000, "$defs": {name: {"$id": "a"} for name in _MANY}},
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "words"), [case[1:] for case in GROWING], ids=[case[0] for case in GROWING])
+def test_references_cost_no_more_than_they_are_long(schema: dict[str, Any], words: str) -> None:
+    definition = {"name": "t", "inputSchema": {"type": "object", **schema}}
+    start = time.process_time()
+    if words:
+        with pytest.raises(ToolDefinitionError, match=words):
+            made(definition)
+    else:
+        assert len(json.dumps(made(definition).parameters)) < SCHEMA_BYTES
+    assert time.process_time() - start < 1

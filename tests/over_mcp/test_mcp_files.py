@@ -18,7 +18,7 @@ from toolwire.mcp.config import ServerConfig
 from toolwire.mcp.consent import Consents
 from toolwire.mcp.files import Loaded, McpPaths, add_server, load_servers, mcp_paths, remove_server
 from toolwire.mcp.jsonc import parse
-from toolwire.mcp.reading import read_servers
+from toolwire.mcp.reading import filled, read_servers, variables
 from toolwire.tools.definition import Risk
 
 
@@ -124,6 +124,12 @@ def test_a_projects_file_stays_one_when_it_is_named(place: Place) -> None:
         assert "needs your consent" in loaded.notes[0]
 
 
+def test_so_does_one_that_the_project_only_links_to(place: Place) -> None:
+    real = place.put(place.root / "servers.json", a={"command": "s"})
+    place.paths.project[0].symlink_to(real)
+    assert place.names(real) == ([], ["a"])
+
+
 def test_faults_in_the_persons_files_are_errors_and_in_a_projects_notes(place: Place) -> None:
     place.put(place.paths.user, mine={"command": "s"})
     place.paths.project[0].write_text("{nonsense")
@@ -196,14 +202,31 @@ def test_the_workspace_where_editors_write_it(place: Place) -> None:
     assert (config.args, config.env) == ((f"{place.root}/x", "${A}"), {"W": str(place.root)})
 
 
-def test_a_workspace_cannot_smuggle_a_variable_in(tmp_path: Path) -> None:
-    place = Place(tmp_path / "${SECRET}")
-    place.put(place.paths.project[0], a={"command": "s", "args": ["${workspaceFolder}"]})
-    (config,) = place.load().unconsented
-    assert config.args == ("${workspaceFolder}",)
+@pytest.mark.parametrize("name", ["${SECRET}", "a$${SECRET}", "a$"])
+def test_a_workspace_cannot_smuggle_a_variable_in(tmp_path: Path, name: str) -> None:
+    place = Place(tmp_path)
+    root = tmp_path / name
+    paths = msgspec.structs.replace(place.paths, root=root, project=(root / ".mcp.json",))
+    words = ["${workspaceFolder}", "${workspaceFolder}{SECRET}", "$${workspaceFolder}", "${workspaceFolder}/${OTHER}"]
+    place.put(paths.project[0], a={"command": "./run", "cwd": "sub", "args": words})
+    (config,) = load_servers(paths, consents=place.consents).unconsented
+    assert variables(config) == ["OTHER"]
+    made = filled(config, {"SECRET": "x", "OTHER": "y"})
+    assert (made.command, made.cwd) == (f"{root}/run", f"{root}/sub")
+    assert made.args == (str(root), f"{root}{{SECRET}}", "${workspaceFolder}", f"{root}/y")
 
 
-@pytest.mark.parametrize("entry", [{"command": "./run"}, {"command": "bin/run"}, {"command": "s", "cwd": "sub"}])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "./run"},
+        {"command": "bin/run"},
+        {"command": "bin/${NAME}"},
+        {"command": "~somebody/run"},
+        {"command": "s", "cwd": "sub"},
+        {"command": "s", "cwd": "sub/${NAME}"},
+    ],
+)
 def test_a_relative_path_of_the_persons_own_would_be_any_projects(place: Place, entry: dict[str, Any]) -> None:
     place.put(place.paths.user, a=entry)
     with pytest.raises(ConfigError, match="a path from nowhere") as caught:
@@ -347,10 +370,18 @@ def test_what_cannot_be_written_leaves_the_file_as_it_is(tmp_path: Path) -> None
         remove_server(path, "x")
     with pytest.raises(ConfigError, match="beside `command`"):
         add_server(path, ServerConfig(name="x", command="s", url="https://x.example"))
-    for config in (ServerConfig(name="x", command="./s"), ServerConfig(name="x", command="s", cwd="sub")):
+    relative: list[dict[str, Any]] = [
+        {"command": "./s"},
+        {"command": "~x/s"},
+        {"command": "s", "cwd": "sub"},
+        {"command": "s", "cwd": "~x"},
+    ]
+    for fields in relative:
+        config = ServerConfig(name="x", **fields)
         with pytest.raises(ConfigError, match="a path from nowhere"):
             add_server(path, config)
     assert path.read_bytes() == before
+    add_server(path, ServerConfig(name="home", command="~/s", cwd="~"))
     path.write_text("{nonsense")
     with pytest.raises(ConfigError, match="is not JSON"):
         add_server(path, FULL)

@@ -70,6 +70,29 @@ def test_late_answers_of_cancelled_calls_are_dropped_and_not_held_against_it(gua
     assert guard.fault is None
 
 
+def test_a_cancelled_call_is_answered_late_once(guard: Guard) -> None:
+    guard.sends(message(id=1, method="tools/call"))
+    guard.sends(note("notifications/cancelled", requestId=1))
+    for _ in range(1 + bounds.STRANGE):
+        assert not guard.passes(message(id=1, result={}))
+    assert guard.fault is None
+    guard.passes(message(id=1, result={}))
+    assert "answers to what nobody asked" in why(guard)
+
+
+def test_so_many_late_answers_are_expected(guard: Guard) -> None:
+    for id in range(bounds.LEFT + bounds.STRANGE + 1):
+        guard.sends(message(id=id, method="tools/call"))
+        guard.sends(note("notifications/cancelled", requestId=str(id)))
+    for id in range(bounds.STRANGE + 1, bounds.LEFT + bounds.STRANGE + 1):
+        guard.passes(message(id=id, result={}))
+    for id in range(bounds.STRANGE):
+        guard.passes(message(id=id, result={}))
+    assert guard.fault is None
+    guard.passes(message(id=bounds.STRANGE, result={}))
+    assert "answers to what nobody asked" in why(guard)
+
+
 @pytest.mark.parametrize(
     ("strange", "words"),
     [
@@ -100,6 +123,15 @@ def test_what_nobody_needs_is_dropped_and_a_flood_of_it_ends_it(guard: Guard, cl
         guard.passes(note(method))
     assert guard.fault is None
     guard.passes(note(method))
+    assert "floods" in why(guard)
+
+
+def test_a_long_silence_saves_nothing_up(guard: Guard, clock: Clock) -> None:
+    clock.now += 3_600
+    for _ in range(bounds.UNASKED):
+        guard.passes(note("notifications/message"))
+    assert guard.fault is None
+    guard.passes(note("notifications/message"))
     assert "floods" in why(guard)
 
 

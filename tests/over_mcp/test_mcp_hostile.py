@@ -71,12 +71,11 @@ OVER_HTTP = {
     "endless_body": f"{LOST} {LIMIT} {TIMEOUT}",
     "endless_headers": f"{LOST} {LIMIT} {TIMEOUT}",
     "bomb": f"{LOST} {LIMIT} {TIMEOUT}",
-    "endless_blanks": f"{LOST} {LIMIT} {TIMEOUT}",
     "turns": f"{REFUSED} {TIMEOUT}",
     "dies_after_half": LOST,
     "many_parts": ANSWER,
-    "progress": f"{LIMIT} {TIMEOUT}",
 }
+ON_AND_ON = {"endless_blanks": f"{LOST} {LIMIT} {TIMEOUT}", "progress": f"{LIMIT} {TIMEOUT}"}
 
 
 @pytest.fixture(autouse=True)
@@ -86,10 +85,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attached.Attached.close, "__defaults__", (0.1,))
 
 
-async def met(expected: dict[str, str], when: str, *, http: bool = False) -> Ordeal:
+async def met(expected: dict[str, str], when: str, *, http: bool = False, seconds: float = 6) -> Ordeal:
     """The ordeal with these, of which each is to end in one of its ways."""
     cases = {kind: Case(kind, when, http) for kind in expected}
-    went = await ordeal(list(cases.values()), seconds=6, calls=1)
+    went = await ordeal(list(cases.values()), seconds=seconds, calls=1)
     assert went.faults() == []
     ended = {kind: went.met[case].whys for kind, case in cases.items()}
     assert {kind: whys for kind, whys in ended.items() if not set(whys) <= set(_ways(expected[kind]))} == {}
@@ -125,6 +124,10 @@ async def test_before_it_has_said_who_it_is() -> None:
 
 async def test_over_http() -> None:
     await met(OVER_HTTP, "call", http=True)
+
+
+async def test_over_http_to_the_end_of_its_time() -> None:
+    await met(ON_AND_ON, "call", http=True, seconds=1)
 
 
 async def test_those_that_do_not_answer() -> None:

@@ -18,6 +18,7 @@ from bench.trust.http_place import Answering, Asked, place, reply, result, serve
 from mcp.client._probe import negotiate_auto
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
+from mcp_types import REQUEST_TIMEOUT
 
 from toolwire.errors import McpFailed
 from toolwire.mcp import http_bodies
@@ -184,6 +185,8 @@ async def test_what_is_no_mcp_server_is_told_in_plain_words(answer: bytes, why: 
         ("http://127.0.0.1:9/mcp", {"headers": {}, "oauth": True}, "login", "none can be made here"),
         ("http://127.0.0.1:9/mcp", {"headers": {"X-Key": f"{CANARY}\n"}}, "start", "'X-Key'"),
         ("http://127.0.0.1:9/mcp", {"headers": {"X Key": CANARY}}, "start", "'X Key'"),
+        ("http://127.0.0.1:9/mcp", {"headers": {"X-Key": f"{CANARY}ü"}}, "start", "'X-Key'"),
+        ("http://127.0.0.1:9/m\u202ecp", {"headers": {}}, "start", "no usable address"),
         ("http://127.0.0.1:9/mcp", {}, "start", "cannot be reached at http://127.0.0.1:9/mcp"),
         (
             f"http://u:{CANARY}@127.0.0.1:9/mcp?key={CANARY}",
@@ -291,6 +294,32 @@ async def test_an_answer_of_too_many_values_is_not_read(ends: str) -> None:
         await it.list_tools()
 
 
+@pytest.mark.parametrize("first", [':"', 'id: "', 'x"y: 1', '\ufeff:"'])
+async def test_no_other_line_of_an_event_hides_how_many_values_it_has(first: str) -> None:
+    heavy = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"x": [[]] * 350_000}})
+
+    def many(asked: Asked) -> bytes:
+        return reply(200, f"{first}\ndata: {heavy}\n\n", "text/event-stream")
+
+    async with place(on_call(many)) as here, session(config(here.url)) as it:
+        with pytest.raises(MCPError, match="ended without a response"):
+            await it.call_tool("say", {})
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_a_server_does_not_choose_the_letters_that_it_is_read_in(kind: str) -> None:
+    def other(asked: Asked) -> bytes:
+        body = result(asked, {"content": [{"type": "text", "text": "+AFs- é"}]}).partition(b"\r\n\r\n")[2]
+        data = body if kind == "application/json" else b"data: " + body + b"\n\n"
+        return reply(200, data, f"{kind}; charset=utf-7")
+
+    async with place(on_call(other)) as here, session(config(here.url)) as it:
+        answer = await it.call_tool("say", {})
+    assert answer.content[0].text == "+AFs- é"  # type: ignore[union-attr]
+    async with place(always(reply(500, "+AFs- no", "text/plain; charset=utf-7"))) as here:
+        assert "+AFs- no" in (await failure(config(here.url))).message
+
+
 async def test_an_answer_just_within_its_bound_arrives() -> None:
     def long(asked: Asked) -> bytes:
         short = result(asked, {"content": [{"type": "text", "text": ""}]}).partition(b"\r\n\r\n")[2]
@@ -344,8 +373,9 @@ async def test_an_answer_a_byte_at_a_time_is_given_up_and_harms_no_other(monkeyp
         slow = [asyncio.ensure_future(it.call_tool("say", {"head": head})) for head in (True, False)]
         await it.list_tools()
         for call in slow:
-            with pytest.raises(MCPError, match="did not answer in time"):
+            with pytest.raises(MCPError, match="did not answer in time") as late:
                 await call
+            assert late.value.code == REQUEST_TIMEOUT
         assert time.monotonic() - begun < 3
         await it.list_tools()
     async with place(always(b"HTTP/1.1 200 OK\r\nA")) as here:
@@ -388,8 +418,19 @@ async def test_a_json_rpc_error_with_a_status_is_the_servers_own_answer() -> Non
         return reply(400, json.dumps(error))
 
     async with place(on_call(refuse)) as here, session(config(here.url)) as it:
-        with pytest.raises(MCPError, match="no such tool"):
+        with pytest.raises(MCPError) as caught:
             await it.call_tool("say", {})
+        assert (caught.value.code, caught.value.error.message) == (-32602, "no such tool")
+
+
+async def test_the_name_of_a_session_is_in_no_error() -> None:
+    def fails(asked: Asked) -> bytes:
+        return reply(500, f"no {asked.headers['mcp-session-id']}", "text/plain")
+
+    async with place(on_call(fails, Mcp_Session_Id=CANARY)) as here, session(config(here.url, headers={})) as it:
+        with pytest.raises(MCPError) as caught:
+            await it.call_tool("say", {})
+        assert "failed (500): no ***" in caught.value.error.message
 
 
 @pytest.mark.parametrize(
@@ -475,6 +516,27 @@ async def test_no_log_of_the_libraries_below_holds_what_a_server_is_sent(caplog:
                 pass
     assert "HTTP Request: POST" in caplog.text
     assert CANARY not in caplog.text
+
+
+@pytest.mark.parametrize("path", [f"/api/{CANARY}/mcp", f"/mcp?k={CANARY}", f"/mcp?{CANARY}", "/s/8f3a9c51d2/mcp"])
+async def test_a_key_in_an_address_is_in_no_error_and_no_log(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def nowhere(asked: Asked, writer: asyncio.StreamWriter) -> bytes:
+        return reply(404, f"No {asked.path} here", "text/plain")
+
+    key = CANARY if CANARY in path else "8f3a9c51d2"
+    async with place(plain) as here:
+        async with session(config(here.url + path, headers={})) as it:
+            await it.call_tool("say", {})
+        assert here.asked[0].path == path
+    async with place(nowhere) as here:
+        errors = [await failure(config(here.url + path, headers={}))]
+    errors.append(await failure(config(here.url + path, headers={})))
+    errors.append(await failure(config(f"http://127.0.0.1:99999{path}", headers={})))
+    assert key not in caplog.text
+    for error in errors:
+        assert key not in f"{error.message} {error.hint} {error.facts}"
 
 
 async def test_a_proxy_of_the_environment_is_asked_for_other_machines_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -24,6 +25,7 @@ from toolwire.mcp.callback import Callback
 from toolwire.mcp.config import ServerConfig
 from toolwire.mcp.http import http_transport
 from toolwire.mcp.login import Login, resource, tokens_path
+from waiting import until
 
 HEADER = "hdr-5521-canary-aa90"
 
@@ -173,6 +175,72 @@ async def test_calls_side_by_side_make_one_login_and_do_not_wait_for_each_other(
             accounts.refresh.clear()
             await asyncio.gather(*(it.call_tool("shout", {"word": str(n)}) for n in range(5)))
     assert accounts.done.count("authorize") == 2
+
+
+async def test_who_gives_up_while_another_logs_in_does_not_end_the_login(tmp_path: Path, browser: Browser) -> None:
+    accounts = Accounts()
+    go = threading.Event()
+
+    def held(_: str) -> None:
+        go.wait(5)
+
+    async with guarded(accounts) as (url, _, _):
+        who = login(tmp_path, browser)
+        async with http_transport(config(url), login=who) as (read, write), ClientSession(read, write) as it:
+            await negotiate_auto(it)
+            accounts.access.clear()
+            accounts.refresh.clear()
+            browser.before = held
+            first = asyncio.ensure_future(it.call_tool("shout", {"word": "first"}))
+            assert await asyncio.to_thread(until, lambda: len(browser.opened) == 2)
+            second = asyncio.ensure_future(it.call_tool("shout", {"word": "second"}))
+            await asyncio.sleep(0.05)
+            second.cancel()
+            await asyncio.sleep(0.05)
+            go.set()
+            answer = await asyncio.wait_for(first, 3)
+    assert answer.content[0].text == "FIRST"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("begins_well", [False, True])
+async def test_another_program_that_renews_the_token_first_is_believed(
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch, begins_well: bool
+) -> None:
+    accounts = Accounts()
+    renew = accounts.exchange_refresh_token
+
+    async def quicker(client: Any, token: Any, scopes: list[str]) -> Any:
+        if accounts.done.count("refresh") == 0:
+            theirs = (await renew(client, token, scopes)).model_dump(mode="json", exclude_none=True)
+            _change(tmp_path, tokens=theirs, until=time.time() + 3600)
+        return await renew(client, token, scopes)
+
+    async with guarded(accounts) as (url, _, _):
+        await shouted(config(url), login(tmp_path, browser))
+        monkeypatch.setattr(accounts, "exchange_refresh_token", quicker)
+        accounts.access.clear()
+        if not begins_well:
+            _change(tmp_path, until=time.time() - 1)
+        assert await shouted(config(url), login(tmp_path, browser, interactive=False)) == "HI"
+    assert len(browser.opened) == 1
+
+
+async def test_a_login_whose_mark_would_not_be_asked_for_is_none(
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mcp.shared.auth import OAuthMetadata
+
+    validate = OAuthMetadata.model_validate_json
+
+    def moved(data: bytes) -> OAuthMetadata:
+        said = json.loads(data)
+        return validate(json.dumps({**said, "authorization_endpoint": f"{said['authorization_endpoint']}#"}))
+
+    monkeypatch.setattr(OAuthMetadata, "model_validate_json", moved)
+    async with guarded(Accounts()) as (url, _, _):
+        with pytest.raises(McpFailed, match="no room for its mark"):
+            await shouted(config(url), login(tmp_path, browser))
+    assert browser.opened == []
 
 
 async def test_a_port_that_is_taken_means_a_new_registration(tmp_path: Path, browser: Browser) -> None:
@@ -328,6 +396,40 @@ def test_what_a_token_is_for_holds_no_secret() -> None:
     url = "HTTPS://me:secret@Example.org:8443/A/mcp?key=secret#x"
     assert resource(config(url)) == "https://example.org:8443/A/mcp"
     assert tokens_path({"XDG_STATE_HOME": "/s"}) == Path("/s/toolwire/mcp/tokens.json")
+
+
+def test_a_window_opens_so_often_in_so_long(tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000.0]
+    monkeypatch.setattr("toolwire.mcp.login.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(webbrowser, "open", browser.told.append)
+    who, server = login(tmp_path, browser), config("https://a.example/mcp")
+    assert [who.begin(server, "https://login.example/") for _ in range(4)] == [True, True, True, False]
+    assert len(browser.told) == 6
+    assert who.begin(ServerConfig(name="other", url=server.url), "https://login.example/")
+    now[0] += 599
+    assert not who.begin(server, "https://login.example/")
+    now[0] += 1
+    assert who.begin(server, "https://login.example/")
+
+
+def test_what_is_kept_is_of_one_address_and_is_forgotten_with_all_of_its_server(
+    tmp_path: Path, browser: Browser
+) -> None:
+    who = login(tmp_path, browser)
+    one, two = config("https://a.example/mcp"), config("https://b.example/mcp")
+    who.keep(one, token="1", client="c")
+    who.keep(two, token="2")
+    who.keep(one, token=None)
+    assert (who.kept(one), who.kept(two)) == ({"client": "c"}, {"token": "2"})
+    file = tmp_path / "state" / "tokens.json"
+    whole = json.loads(file.read_text())
+    whole["entries"]["far"][resource(one)] = ["c"]
+    file.write_text(json.dumps(whole))
+    assert login(tmp_path, browser).kept(one) == {}
+    login(tmp_path, browser).keep(one, token="3")
+    assert login(tmp_path, browser).kept(one) == {"token": "3"}
+    login(tmp_path, browser).forget(one)
+    assert login(tmp_path, browser).kept(two) == {}
 
 
 def _change(path: Path, **parts: Any) -> None:

@@ -14,7 +14,7 @@ import pytest
 from toolwire.errors import ConfigError, McpFailed, ToolwireError
 from toolwire.mcp.config import ServerConfig
 from toolwire.mcp.jsonc import NotJson, blanked, members, parse
-from toolwire.mcp.reading import MAX_BYTES, Found, filled, read_servers, variables
+from toolwire.mcp.reading import MAX_BYTES, MAX_NOTES, Found, filled, read_servers, variables
 from toolwire.tools.definition import Risk
 
 Form = Literal["json", "toml"]
@@ -333,14 +333,14 @@ def test_errors_name_the_line(text: str, form: Form, line: int | None) -> None:
     ids=range(28),
 )
 def test_files_that_cannot_be_used(text: str | bytes, form: Form, words: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ConfigError) as caught:
         read(text, form)
     assert words in caught.value.message
     assert "servers.json" in caught.value.message
     assert caught.value.message.isprintable()
     assert caught.value.hint
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_comments_and_commas_as_editors_write_them() -> None:
@@ -483,6 +483,33 @@ def test_what_cannot_be_filled_in(fields: dict[str, Any], words: str) -> None:
     assert words in caught.value.message
     assert (caught.value.why, caught.value.server) == ("start", "time")
     assert caught.value.hint
+
+
+def test_no_list_of_denied_tools_takes_the_place_of_another() -> None:
+    entry = {"command": "s", "deny": ["a"], "disabledTools": ["b"], "excludeTools": ["a"], "tools": {"deny": ["c"]}}
+    assert one(entry).deny == ("a", "b", "c")
+    assert one({"command": "s", "allow": ["a"], "tools": ["a"]}).allow == ("a",)
+    for tools in (["*"], {"allow": ["*"]}):
+        with pytest.raises(ConfigError, match="`tools` says another thing than `allow`"):
+            one({"command": "s", "allow": ["a"], "tools": tools})
+
+
+@pytest.mark.parametrize("form", ["json", "toml"])
+def test_many_wrong_entries_in_a_long_file_are_told_at_once(form: Form) -> None:
+    text = json.dumps({"mcpServers": {f"s{n}": {"command": 5} for n in range(200)}, "x": ["a"] * 40_000})
+    if form == "toml":
+        text = "".join(f"[mcp.servers.s{n}]\ncommand = 5\n" for n in range(200)) + "#\n" * 100_000
+    start = time.process_time()
+    notes = read(text, form, "project").notes
+    assert time.process_time() - start < 1
+    assert notes[7].startswith(f"servers.json, line {1 if form == 'json' else 16}, server 's7': `command` is a number")
+
+
+def test_a_projects_file_does_not_flood_the_screen() -> None:
+    found = read({"mcpServers": {"time": {"command": "s", **{f"key{n}": 1 for n in range(5000)}}}}, scope="project")
+    assert len(found.servers) == 1
+    assert found.notes[-1] == f"servers.json: {5000 - MAX_NOTES:,} more of the kind are not told"
+    assert len(found.notes) == MAX_NOTES + 1
 
 
 def test_the_examples_in_hints_are_good() -> None:

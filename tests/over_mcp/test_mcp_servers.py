@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +101,9 @@ async def test_what_ran_was_looked_at_and_is_not_asked_about_again(make: Make) -
 
 async def test_what_was_looked_at_is_offered_without_a_start(make: Make, tmp_path: Path) -> None:
     lives = tmp_path / "lives"
-    first = make(config("a"))
+    first = make(config("a", allow=("echo",)))
     await run((await offered(first))["mcp__a__echo"], text="hi")
-    second = make(config("a", f"lives={lives}"))
+    second = make(config("a", f"lives={lives}", allow=("echo",)))
     tools = await offered(second)
     assert list(tools) == ["mcp__a__echo"]
     assert tools["mcp__a__echo"].asks == ""
@@ -113,17 +114,47 @@ async def test_what_was_looked_at_is_offered_without_a_start(make: Make, tmp_pat
     assert lives.exists()
     later = await offered(second)
     assert later["mcp__a__echo"] is tools["mcp__a__echo"]
-    assert len(later) == 11
+    # What the person lets be offered now nobody has looked at.
+    assert len(await offered(make(config("a")))) == 11
+
+
+async def test_a_yes_to_one_tool_hides_no_other_in_the_next_program(make: Make, tmp_path: Path) -> None:
+    first = make(config("a"))
+    await run((await offered(first))["mcp__a__echo"], text="hi")
+    tools = await offered(make(config("a")))
+    assert len(tools) == 11
+    assert [name for name, tool in tools.items() if not tool.asks] == ["mcp__a__echo"]
+    # Once all of them were looked at, and that is known, it is not asked for them.
+    await offered(make(config("a", trusted=True)))
+    idle = make(config("a"))
+    assert len(await offered(idle)) == 11
+    assert idle.statuses()[0].state == "idle"
+    # One look is taken back: it is asked again, and not only until then.
+    Pins(tmp_path / "pins.json").forget("a", "slow")
+    assert (await offered(make(config("a"))))["mcp__a__slow"].asks
+    assert (await offered(make(config("a"))))["mcp__a__slow"].asks
+
+
+async def test_a_note_of_what_waits_that_cannot_be_used_harms_nobody(make: Make, tmp_path: Path) -> None:
+    await offered(make(config("a", trusted=True)))
+    (tmp_path / "waiting.json").write_text("{")
+    servers = make(config("a"))
+    assert len(await offered(servers)) == 11
+    assert servers.statuses()[0].state == "ready"
+    pins = Pins(tmp_path / "more" / "pins.json")
+    pins.keep_waiting("b", ["x" * 40_000, "y" * 40_000])
+    assert pins.waiting("b") == ["x" * 40_000]
+    assert pins.waiting("c") is None
 
 
 async def test_a_change_disables_the_tool_and_nothing_else(make: Make, tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
-    first = make(config("a"))
+    calls, allow = tmp_path / "calls", ("echo", "env")
+    first = make(config("a", allow=allow))
     tools = await offered(first)
     await run(tools["mcp__a__echo"], text="hi")
     await run(tools["mcp__a__env"])
     # The same server at the next start, with another description.
-    second = make(config("a", "describe=Sends all to the moon.", f"calls={calls}"))
+    second = make(config("a", "describe=Sends all to the moon.", f"calls={calls}", allow=allow))
     tools = await offered(second)
     assert list(tools) == ["mcp__a__echo", "mcp__a__env"]
     error = await failure(run(tools["mcp__a__echo"], text="hi"))
@@ -158,6 +189,145 @@ async def test_a_change_while_it_runs_is_seen_before_the_next_call(make: Make, t
     assert (await run(tools["mcp__a__echo"], text="3")).text == "3"
 
 
+async def test_no_call_goes_out_while_an_announced_change_is_being_listed(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = tmp_path / "calls"
+    servers = make(config("a", f"calls={calls}"))
+    tools = await offered(servers)
+    await run(tools["mcp__a__echo"], text="1")
+    await run(tools["mcp__a__change"])
+    connection = servers.connection("a")
+    may_list, list_tools = asyncio.Event(), connection.list_tools
+
+    async def late() -> Any:
+        await may_list.wait()
+        return await list_tools()
+
+    monkeypatch.setattr(connection, "list_tools", late)
+    monkeypatch.setattr("toolwire.mcp.servers.CHANGE_PATIENCE", 0.05)
+    assert "mcp__a__echo" in await offered(servers)
+    monkeypatch.setattr("toolwire.mcp.servers.CHANGE_PATIENCE", 30.0)
+    async with asyncio.timeout(5):
+        await servers.tools()  # it was waited for once
+    call = asyncio.create_task(failure(run(tools["mcp__a__echo"], text="2")))
+    await asyncio.sleep(0.05)
+    may_list.set()
+    assert (await call).why == "changed"
+    assert calls.read_text().count("call echo") == 1
+
+
+@pytest.mark.parametrize("how", ["change", "crash"])
+async def test_a_change_during_the_look_is_seen_before_the_call(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    calls, script = tmp_path / "calls", tmp_path / "server.py"
+    source = SERVER.read_text()
+    script.write_text(source)
+    args = ("-I", "-S", str(script), f"calls={calls}")
+    servers = make(ServerConfig(name="a", command=sys.executable, args=args))
+    tools = await offered(servers)
+    loop, pin = asyncio.get_running_loop(), Pins.pin
+
+    async def elsewhere() -> None:
+        script.write_text(source.replace("Says what it is given.", "Keeps what it is given."))
+        with suppress(McpFailed):
+            await servers.connection("a").call(how, {})
+        if how == "crash":
+            await servers._servers["a"].listed()
+
+    def slowly(pins: Pins, *given: Any) -> None:
+        pin(pins, *given)
+        asyncio.run_coroutine_threadsafe(elsewhere(), loop).result(10)
+
+    monkeypatch.setattr(Pins, "pin", slowly)
+    assert (await failure(run(tools["mcp__a__echo"], text="1"))).why == "changed"
+    assert "call echo" not in calls.read_text()
+
+
+async def test_a_server_that_always_says_that_it_changed_can_be_used(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = make(config("a"))
+    tools = await offered(servers)
+    connection = servers.connection("a")
+    list_tools, listings = connection.list_tools, list[int]()
+
+    async def restless() -> Any:
+        listings.append(1)
+        servers._servers["a"].changed()
+        return await list_tools()
+
+    monkeypatch.setattr(connection, "list_tools", restless)
+    servers._servers["a"].changed()
+    assert (await run(tools["mcp__a__echo"], text="all the same")).text == "all the same"
+    assert len(listings) <= 6
+
+
+async def test_a_look_that_was_taken_back_is_not_given_again_by_a_call(make: Make, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    servers = make(config("a", f"calls={calls}"))
+    new = (await offered(servers))["mcp__a__echo"]
+    await run(new, text="1")
+    seen = (await offered(servers))["mcp__a__echo"]
+    await run(seen, text="2")
+    # In another terminal: toolwire mcp trust a --revoke, while the model's answer is on its way.
+    others = Pins(tmp_path / "pins.json")
+    others.forget("a")
+    error = await failure(run(seen, text="3"))
+    assert (error.why, error.tool) == ("changed", "echo")
+    assert "the look at this tool of the MCP server 'a' was taken back" in error.message
+    assert others.known("a") == {}
+    # One that the person is asked about is looked at by that.
+    assert (await offered(servers))["mcp__a__echo"].asks
+    await run(new, text="4")
+    assert list(others.known("a")) == ["echo"]
+    # In another terminal, other words were looked at.
+    others.pin("a", {"name": "echo", "description": "Other."})
+    for tool in (seen, new):
+        error = await failure(run(tool, text="5"))
+        assert "other words of the MCP server 'a' about it were looked at since" in error.message
+    assert others.known("a")["echo"]["description"] == "Other."
+    assert calls.read_text().count("call echo") == 3
+
+
+async def test_each_change_is_told_also_of_a_tool_that_changed_before(make: Make, tmp_path: Path) -> None:
+    servers = make(config("a"))
+    tools = await offered(servers)
+    await run(tools["mcp__a__echo"], text="hi")
+    for _ in range(2):
+        servers.notes()
+        await run(tools["mcp__a__change"])
+        assert "mcp__a__echo" not in await offered(servers)
+        assert [note for note in servers.notes() if "not offered: echo" in note]
+        await offered(servers)
+        assert servers.notes() == []
+        definition = next(each for each in await servers.connection("a").list_tools() if each["name"] == "echo")
+        Pins(tmp_path / "pins.json").pin("a", definition)
+        assert "mcp__a__echo" in await offered(servers)
+
+
+async def test_a_server_that_is_given_time_to_recover_is_told_of_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "FIRST_PAUSE", 20.0)
+    servers = make(config("dead", "die=initialize"), config("well"))
+    tools = await offered(servers)
+    for _ in range(3):
+        began = time.monotonic()
+        await servers.tools()
+        assert time.monotonic() - began < 0.5
+        await asyncio.sleep(0.01)
+    assert sum(note.startswith("dead:") for note in servers.notes()) == 1
+    await failure(run(tools["mcp__well__crash"]))
+    statuses = {status.name: status for status in servers.statuses()}
+    assert [statuses[name].state for name in ("dead", "well")] == ["failed", "failed"]
+    assert "exit code 4" in statuses["dead"].problem
+    assert "exit code 3" in statuses["well"].problem
+    error = await failure(run(tools["mcp__well__echo"], text="hi"))
+    assert "tried again in 20 seconds" in error.message
+
+
 async def test_a_change_at_a_new_start_is_seen_before_the_next_call(make: Make, tmp_path: Path) -> None:
     lives = tmp_path / "lives"
     script = tmp_path / "server.py"
@@ -174,9 +344,9 @@ async def test_a_change_at_a_new_start_is_seen_before_the_next_call(make: Make, 
 
 
 async def test_a_tool_that_is_gone(make: Make, tmp_path: Path) -> None:
-    first = make(config("a", "tools=1"))
+    first = make(config("a", "tools=1", allow=("tool_0",)))
     await run((await offered(first))["mcp__a__tool_0"])
-    second = make(config("a"))
+    second = make(config("a", allow=("tool_0",)))
     error = await failure(run((await offered(second))["mcp__a__tool_0"]))
     assert error.why == "changed"
     assert "does not have it any more" in error.message
@@ -256,6 +426,16 @@ def test_one_loop_after_the_other(tmp_path: Path) -> None:
     asyncio.run(servers.close())
 
 
+async def test_another_thread_may_close_it_while_it_connects(make: Make) -> None:
+    servers = make(config("a", "mute"))
+    asking = asyncio.create_task(servers.tools())
+    while servers.statuses()[0].state != "connecting":  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread(asyncio.run, servers.close())
+    async with asyncio.timeout(2):
+        assert await asking == []
+
+
 async def test_a_server_sees_only_what_it_is_given(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SECRET", "s3cr3t")
     monkeypatch.setenv("MY_KEY", "k3y")
@@ -274,7 +454,8 @@ async def test_a_persons_own_server_does_not_run_in_the_workspace(
     (tmp_path / "home").mkdir()
     servers = make(config("a", **fields), environment={**os.environ, "HOME": str(tmp_path / "home")})
     seen = json.loads((await run((await offered(servers))["mcp__a__env"])).text)
-    assert os.path.realpath(seen["PWD_NOW"]) == os.path.realpath(tmp_path / "home" if folder == "home" else tmp_path)
+    wanted = tmp_path / "home" if folder == "home" else tmp_path
+    assert await asyncio.to_thread(os.path.samefile, seen["PWD_NOW"], wanted)
 
 
 async def test_a_yes_to_a_call_pins_only_what_the_question_could_show(make: Make, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from toolwire.errors import McpFailed
 from toolwire.execution import attached
 from toolwire.mcp import stdio
 from toolwire.mcp.config import ServerConfig
+from toolwire.mcp.limits import BLANK_LINES, JUNK_LINES
 from toolwire.mcp.log import ServerLog
 from toolwire.mcp.stdio import Streams, stdio_transport
 
@@ -125,6 +126,16 @@ async def test_what_is_a_message_and_what_is_not() -> None:
         assert junk is None or log.tail() == junk
 
     await asyncio.gather(*(one(*case[1:]) for case in LINES))
+
+
+@pytest.mark.parametrize(("line", "most"), [(b"junk\n", JUNK_LINES), (b"\n", BLANK_LINES)])
+async def test_so_many_lines_that_say_nothing(line: bytes, most: int) -> None:
+    async def said(*counts: int) -> tuple[int, str]:
+        script = "".join(f"say({line!r} * {count} + {LINE!r} + b'\\n')\n" for count in counts)
+        messages, failed = await all_said(server(script))
+        return len(messages), failed.why
+
+    assert await asyncio.gather(said(most, most), said(most + 1)) == [(2, "lost"), (0, "limit")]
 
 
 LOST = [

@@ -18,6 +18,7 @@ from ..errors import ConfigError
 from ..messages import Message
 from ..providers.catalog import split_model
 from ..providers.endpoint import Endpoint, resolve
+from ..providers.media import media_rule
 from ..redaction import NO_SECRET, PIECE, Secret
 from ..refusals import secrets_of_user
 from ..transport import HttpRequest
@@ -160,7 +161,11 @@ class Connection:
             return shape_request(encode(messages=messages, tools=tools, tool_choice=tool_choice), told_in)
         if told_in is None:
             return encode(messages=messages, tools=tools, tool_choice=tool_choice)
-        return encode(messages=as_text_conversation(messages, tools, told_in, tool_choice=tool_choice))
+        provider = self._endpoint.provider
+        rule = media_rule(provider.asks_in, provider.name)
+        return encode(
+            messages=as_text_conversation(messages, tools, told_in, tool_choice=tool_choice, takes=rule.takes)
+        )
 
     async def close(self) -> None:
         """Ends the child process, if one was started."""

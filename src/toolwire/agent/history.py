@@ -90,6 +90,16 @@ def has_media(message: Message) -> bool:
     return any(isinstance(part, MediaPart) or _is_result_with_media(part) for part in message.parts)
 
 
+def without_unread_media(messages: Sequence[Message]) -> list[Message] | None:
+    """The conversation with a mention in the place of all media that no answer has followed yet; None where there are
+    none: results, and whatever was said after them.
+    """
+    read = next((at for at in range(len(messages), 0, -1) if messages[at - 1].role == "assistant"), 0)
+    if not any(map(has_media, messages[read:])):
+        return None
+    return [*messages[:read], *(without_media(each) if has_media(each) else each for each in messages[read:])]
+
+
 def without_media(message: Message) -> Message:
     """The message with a mention in the place of each."""
     return msgspec.structs.replace(message, content=[_mentioned(part) for part in message.parts])

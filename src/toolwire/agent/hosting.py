@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -16,9 +18,12 @@ from ..transport import HttpRequest
 from .asking import Asking
 from .calls import Calls
 from .endpoint import Connection
-from .events import ApprovalAnswered, ApprovalAsked
+from .events import ApprovalAnswered, ApprovalAsked, CallEvent
 
 _STOPS = {StopReason.LENGTH: "maxTokens"}
+
+BESIDE: ContextVar[bool] = ContextVar("toolwire-beside", default=False)
+"""Whether a request that is sent here is one beside the conversation, of a server's own."""
 
 
 class AgentHost:
@@ -51,9 +56,13 @@ class AgentHost:
         if request.temperature is not None:
             options["temperature"] = request.temperature
         asking = self._send(partial(self._connection.request, messages=messages, options=options))
-        async with aclosing(asking.events()) as events:
-            async for _ in events:
-                pass
+        before = BESIDE.set(True)
+        try:
+            async with aclosing(asking.events()) as events:
+                async for _ in events:
+                    pass
+        finally:
+            BESIDE.reset(before)
         stream = asking.stream
         assert stream is not None, "an answer that ended was read"
         self._count([*messages, stream.message], stream.usage)
@@ -63,13 +72,18 @@ class AgentHost:
         return Sampled(stream.message.text, self._connection.model, reason)
 
     def asked(self, request: ApprovalRequest) -> None:
-        """A question of a server waits."""
+        """A question of a server waits. Told when it stands, so that whoever sees the event can answer it at once."""
         if self.calls is not None:
-            self.calls.tell(ApprovalAsked(self.calls.turn, request.id, request))
+            event = ApprovalAsked(self.calls.turn, request.id, request)
+            asyncio.get_running_loop().call_soon(self.calls.tell, event)
 
     def answered(self, request: ApprovalRequest, answer: Answer) -> None:
         """It was answered."""
         if self.calls is not None:
-            self.calls.tell(
-                ApprovalAnswered(self.calls.turn, request.id, answer.allowed, answer.who, answer.scope, answer.reason)
-            )
+            turn = self.calls.turn
+            self.tell(ApprovalAnswered(turn, request.id, answer.allowed, answer.who, answer.scope, answer.reason))
+
+    def tell(self, event: CallEvent) -> None:
+        """Tells an event among those of the calls that run, if any do."""
+        if self.calls is not None:
+            self.calls.tell(event)

@@ -48,7 +48,7 @@ from .events import (
     RunStarted,
     TurnStarted,
 )
-from .history import REFUSED_MEDIA, all_refused, as_foreign, as_message, broken_answer, has_media, without_media
+from .history import REFUSED_MEDIA, all_refused, as_foreign, as_message, broken_answer, has_media, without_unread_media
 from .hooks import Hooks, RunFacts, RunHooks
 from .hosting import AgentHost
 from .interruption import Interruption
@@ -462,8 +462,8 @@ class Agent:
 
     def _mention_media(self, error: ToolwireError) -> None:
         """Puts words in the place of media that the service itself has refused: every later request would hold them."""
-        if error.facts.get("status") in REFUSED_MEDIA and has_media(self.messages[-1]):
-            self._rewrite([*self.messages[:-1], without_media(self.messages[-1])])
+        if error.facts.get("status") in REFUSED_MEDIA and (mentioned := without_unread_media(self.messages)):
+            self._rewrite(mentioned)
 
     def _mend(self, error: ToolwireError) -> bool:
         """Leaves out what this provider gave to go back with its answers, where it refuses that; nothing else would."""

@@ -7,8 +7,12 @@ is there already.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from threading import Lock
 from typing import Any, Protocol, runtime_checkable
+from weakref import WeakSet
 
 from ..errors import ToolDefinitionError
 from ..mcp.host import Host
@@ -39,7 +43,10 @@ class ToolSource(Protocol):
 
 
 class Toolbox:
-    """What can be called. `registry` is a new one after each change, and never changes itself."""
+    """What can be called. `registry` is a new one after each change, and never changes itself.
+
+    Agents may share a source: it is let go of when the last of them that has used it is closed.
+    """
 
     def __init__(self, given: Iterable[Any]) -> None:
         everything = list(given)
@@ -48,6 +55,8 @@ class Toolbox:
         self.registry = self._own
         self._left_out: set[ToolDefinition] = set()
         """Told of already."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Where the sources were last used; none since they were let go of."""
 
     def bind(self, host: Host) -> None:
         """Tells the sources whom their servers may ask."""
@@ -58,6 +67,9 @@ class Toolbox:
         """Looks at what the sources offer; what became different, if anything did."""
         if not self._sources:
             return None
+        with _LOCK:
+            self._loop = asyncio.get_running_loop()
+            _IN_USE.add(self)
         registry, notes = ToolRegistry(self._own), list[str]()
         for source in self._sources:
             for tool in await source.tools():
@@ -81,6 +93,21 @@ class Toolbox:
         return ToolsChanged(turn, added, removed, notes)
 
     async def close(self) -> None:
-        """Lets go of the sources."""
-        for source in self._sources:
-            await source.close()
+        """Lets go of the sources that nobody else uses: all of them, also where one fails at it."""
+        with _LOCK:
+            self._loop = None
+            _IN_USE.discard(self)
+            used = {id(source) for box in _IN_USE if box._is_in_use() for source in box._sources}
+        async with AsyncExitStack() as closing:
+            for source in self._sources:
+                if id(source) not in used:
+                    closing.push_async_callback(source.close)
+
+    def _is_in_use(self) -> bool:
+        """Whoever was left with their event loop, without a word, uses nothing any more."""
+        return self._loop is not None and not self._loop.is_closed()
+
+
+_IN_USE: WeakSet[Toolbox] = WeakSet()
+_LOCK = Lock()
+"""Runs may be in several threads, each on a loop of its own."""

@@ -7,13 +7,14 @@ conversation is the same in every request, as the providers' caches want it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
-from ..messages import Message, Part, TextPart, ToolCallPart, ToolResultPart
+from ..messages import MediaPart, Message, Part, TextPart, ToolCallPart, ToolResultPart
 from ..providers.encoding import misplaced, result_media, result_text
+from ..providers.media import mention
 from ..tools.registry import ToolRegistry
 from .format import CallToWrite, Format, write_calls
 from .manifest import manifest
@@ -23,14 +24,19 @@ _BETWEEN = "\n\n"
 
 
 def as_text_conversation(
-    messages: Iterable[Message], tools: Iterable[Any] | ToolRegistry, format: str | Format, *, tool_choice: str = "auto"
+    messages: Iterable[Message],
+    tools: Iterable[Any] | ToolRegistry,
+    format: str | Format,
+    *,
+    tool_choice: str = "auto",
+    takes: Callable[[MediaPart], bool] = lambda _: True,
 ) -> list[Message]:
     """The messages for a request that offers no tools. Nothing given is changed.
 
     - The manifest stands at the end of the system message that comes first, or is one.
     - A call stands in its place as text: as the model wrote it, where it did so in this format.
     - Results are what a user says, quoted (`Format.write_result`), so that nothing in them can be taken for a call.
-      Their pictures follow them.
+      Their pictures follow them; those that whoever is asked does not take (`takes`) become a mention.
     - What the user says in a row is one message: models that call in text often want turns by turns.
     """
     if isinstance(format, str):
@@ -40,7 +46,7 @@ def as_text_conversation(
     said: list[Message] = []
     for message in messages:
         if message.role == "tool":
-            message = _results(message, format)
+            message = _results(message, format, takes)
         if message.role == "user":
             said.append(message)
             continue
@@ -125,7 +131,7 @@ class _Words:
         self._apart = False
 
 
-def _results(message: Message, format: Format) -> Message:
+def _results(message: Message, format: Format, takes: Callable[[MediaPart], bool]) -> Message:
     """Results as a user's words, in the order in which they came."""
     parts: list[Part] = []
     texts: list[str] = []
@@ -133,7 +139,7 @@ def _results(message: Message, format: Format) -> Message:
         if not isinstance(part, ToolResultPart):
             raise misplaced(part, "tool")
         texts.append(format.write_result(part, result_text(part, mark_errors=False)))
-        media = result_media(part)
+        media = [each if takes(each) else TextPart(mention(each)) for each in result_media(part)]
         if media:
             parts += [TextPart(_BETWEEN.join(texts)), *media]
             texts = []

@@ -44,10 +44,15 @@ def written(value: Any) -> Ending:
     try:
         if type(value) is ToolOutput:
             text = clean(bounded(value.text or NO_OUTPUT))
-            return Ending(text, "error" if value.is_error else "ok", media=tuple(value.media))
+            return Ending(text, "error" if value.is_error else "ok", media=_media(value))
         return Ending(clean(bounded(result_text(value))))
     except BaseException as error:
         return Ending(f"it ran, but its result cannot be written as text: {error_words(error)}", "error")
+
+
+def _media(output: ToolOutput) -> tuple[MediaPart, ...]:
+    """Its media, held apart from those that the tool has; raises where they are none, or cannot be sent or kept."""
+    return msgspec.json.decode(msgspec.json.encode(output.media), type=tuple[MediaPart, ...])
 
 
 def failure(error: BaseException) -> Ending:

@@ -29,13 +29,24 @@ _PATTERNS = 200
 _PATTERN_BYTES = 256 * 1024
 _TOLD = 1_000
 """Characters of a pattern that is told in words."""
+_ADDRESS = 200
+"""Characters of an address: each reference is read from the one above it, at a cost that grows with its length."""
+_ROOM = 256 * 1024
+"""Characters that all references may become longer by: ten thousand short ones can lead to one that has a long name."""
+
+
+class _Place(NamedTuple):
+    """Where a schema stands, from the inside: written out for each, the places in a schema would be its square."""
+
+    above: _Place | None
+    step: str
 
 
 class _Found(NamedTuple):
-    """What references can lead to: pointers of the schemas that have an address, and of those with an anchor."""
+    """What references can lead to: places of the schemas that have an address, and of those with an anchor."""
 
-    resources: dict[str, str]
-    anchors: dict[tuple[str, str], str]
+    resources: dict[str, _Place | None]
+    anchors: dict[tuple[str, str], _Place | None]
 
 
 def checkable(tool: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -43,30 +54,29 @@ def checkable(tool: str, schema: dict[str, Any]) -> dict[str, Any]:
 
     A `ToolDefinitionError` for a reference that leads out of the schema, or nowhere.
     """
-    found = _Found({"": ""}, {})
-    for node, pointer, base in _schemas(schema, "", ""):
-        if base not in found.resources:
-            found.resources[base] = pointer
+    found = _Found({"": None}, {})
+    for node, place, base in _schemas(schema, None, ""):
+        found.resources.setdefault(base, place)
         for name in _anchors(node):
-            found.anchors.setdefault((base, name), pointer)
+            found.anchors.setdefault((base, name), place)
     made = _Made(tool, schema, found).walk(schema, "")
     assert isinstance(made, dict)
     return made
 
 
-def _schemas(node: Any, pointer: str, base: str) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Every schema in this one, itself first, with its pointer and the address that its references start from."""
+def _schemas(node: Any, place: _Place | None, base: str) -> Iterator[tuple[dict[str, Any], _Place | None, str]]:
+    """Every schema in this one, itself first, with its place and the address that its references start from."""
     if isinstance(node, list):
-        for place, each in enumerate(node):
-            yield from _schemas(each, f"{pointer}/{place}", base)
+        for number, each in enumerate(node):
+            yield from _schemas(each, _Place(place, str(number)), base)
     elif isinstance(node, dict):
         base = _base(node, base)
-        yield node, pointer, base
+        yield node, place, base
         for keyword, value in node.items():
-            below = f"{pointer}/{_escaped(keyword)}"
+            below = _Place(place, keyword)
             if keyword in _BY_NAME and isinstance(value, dict):
                 for name, each in value.items():
-                    yield from _schemas(each, f"{below}/{_escaped(name)}", base)
+                    yield from _schemas(each, _Place(below, name), base)
             elif keyword not in _PLAIN:
                 yield from _schemas(value, below, base)
 
@@ -79,6 +89,7 @@ class _Made:
         self._root = root
         self._found = found
         self._supported: dict[str, bool] = {}
+        self._room = _ROOM
 
     def walk(self, node: Any, base: str) -> Any:
         if isinstance(node, list):
@@ -123,9 +134,22 @@ class _Made:
         except ValueError:
             return None
         if fragment and not fragment.startswith("/"):
-            return self._found.anchors.get((address, fragment))
-        resource = self._found.resources.get(address)
-        return None if resource is None else resource + fragment
+            anchor = (address, fragment)
+            return self._written(self._found.anchors[anchor]) if anchor in self._found.anchors else None
+        if address not in self._found.resources:
+            return None
+        return self._written(self._found.resources[address]) + fragment
+
+    def _written(self, place: _Place | None) -> str:
+        steps: list[str] = []
+        while place is not None:
+            steps.append(f"/{_escaped(place.step)}")
+            place = place.above
+        pointer = "".join(reversed(steps))
+        self._room -= len(pointer)
+        if self._room < 0:
+            raise self._refused(f"its references, written as #/…, are over {_ROOM:,} characters longer")
+        return pointer
 
     def _refused(self, reason: str) -> ToolDefinitionError:
         return ToolDefinitionError(
@@ -152,11 +176,12 @@ def _base(node: dict[str, Any], base: str) -> str:
     """The address of a schema: its own, else that of the one around it."""
     for keyword in ("$id", "id"):
         given = node.get(keyword)
-        if isinstance(given, str) and not given.startswith("#"):
+        if isinstance(given, str) and not given.startswith("#") and len(given) <= _ADDRESS:
             try:
-                return urldefrag(urljoin(base, given))[0]
+                address = urldefrag(urljoin(base, given))[0]
             except ValueError:
                 return base
+            return address if len(address) <= _ADDRESS else base
     return base
 
 

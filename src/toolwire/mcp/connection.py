@@ -9,6 +9,8 @@ they are. The late answer goes nowhere.
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, nullcontext, suppress
@@ -19,10 +21,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
+from ..approval.hidden import marked
 from ..errors import McpFailed
 from ..tools.check import cut
 from .config import ServerConfig
 from .guard import Guard
+from .limits import MESSAGE_BYTES
 from .link import WORDS, Link, Report, ServerFacts, linked
 from .log import ServerLog
 from .reading import filled
@@ -35,12 +39,16 @@ __all__ = ["Connection", "Report", "ServerFacts", "State"]
 
 PAGES = 50
 ITEMS = 1_000
-"""The most pages, and entries in all of them, that a list of tools, prompts or resources may have."""
+"""The most pages, and entries in all of them, that a list of tools, prompts or resources may have. All pages together
+are no larger than a message may be: `MESSAGE_BYTES`."""
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 HEALTHY = 60.0
 """After a start that failed, or a server that was lost, the next attempt waits `FIRST_PAUSE`, twice that after the
 next, and so on. A connection that held for so many seconds makes it begin anew."""
+PATIENT = 3.0
+"""Whoever needs it meanwhile waits so many seconds at most. Where the next attempt is further off, they are told so at
+once: a model can do something else, and a person should not wonder."""
 CLOSING = 20.0
 """Seconds that an end may take, which every transport keeps to by itself. Nobody waits longer."""
 WAKING = 0.25
@@ -67,6 +75,11 @@ class _Attempt:
         if not self.over.done():
             self.over.set_result(None)
 
+    def ended(self, owner: asyncio.Task[None]) -> None:
+        """Nobody waits for it any more."""
+        self.end()
+        self.settled.set()
+
 
 class Connection:
     """One server. Nothing happens until it is used; `McpFailed` says why it cannot be.
@@ -88,7 +101,7 @@ class Connection:
     ) -> None:
         self.config = config
         self._state: State = "idle"
-        self.error: McpFailed | None = None
+        self._error: McpFailed | None = None
         self.facts: ServerFacts | None = None
         self.life = 0
         """How often it was connected: what was heard in one life says nothing of the next."""
@@ -107,16 +120,26 @@ class Connection:
     @property
     def state(self) -> State:
         """How it is: `waiting` before another attempt, `failed` after one, or after it was lost, until the next use."""
-        is_lost = self._state in ("connecting", "ready") and (self._attempt is None or self._attempt.over.done())
+        attempt = self._attempt
+        is_over = attempt is None or attempt.over.done() or attempt.loop.is_closed()
+        is_lost = is_over and self._state in ("connecting", "ready")
         return "failed" if is_lost else self._state
+
+    @property
+    def error(self) -> McpFailed | None:
+        """Why it failed, or was lost, the last time; none where it is connected."""
+        attempt = self._attempt
+        fault = attempt.guard.fault if attempt is not None and attempt.over.done() else None
+        return self._error or fault
 
     async def open(self) -> None:
         """Connects, or waits for an attempt that is under way. Does nothing where it is connected."""
         await self._opened()
 
     async def close(self) -> None:
-        """Ends the session and the server's process. It can be used again."""
-        attempt, self._attempt = self._attempt, None
+        """Ends the session and the server's process, for all who close it at once. It can be used again: whoever does
+        so meanwhile waits for the end."""
+        attempt = self._attempt
         self._failures, self._not_before = 0, 0.0
         if attempt is not None and not attempt.loop.is_closed():
             attempt.is_closing = True
@@ -127,7 +150,9 @@ class Connection:
             else:
                 with suppress(RuntimeError):  # it was closed in between
                     attempt.loop.call_soon_threadsafe(self._leave, attempt)
-        self._state = "closed"
+        if self._attempt is attempt:
+            self._attempt = None
+            self._state = "closed"
 
     @staticmethod
     def _leave(attempt: _Attempt) -> None:
@@ -146,8 +171,12 @@ class Connection:
                 raise self._failed("is in use on another event loop", why="refused", hint="Give each its own.")
             attempt = None
         if attempt is None or attempt.owner.done():
+            if (pause := self._not_before - time.monotonic()) > PATIENT:
+                raise self._not_yet(pause)
             attempt = self._attempt = _Attempt(self.config.name)
             attempt.owner = loop.create_task(self._own(attempt), name=f"mcp {self.config.name}")
+            # An owner that is cancelled before its first step has no `finally`.
+            attempt.owner.add_done_callback(attempt.ended)
         await attempt.settled.wait()
         if attempt.link is None or attempt.over.done():
             error = attempt.error or self._failed("was closed", why="lost")
@@ -168,8 +197,8 @@ class Connection:
                         link = await self._enter(stack, attempt.guard)
                 except Exception as error:
                     # Not raised out of the stack: on its way, each task group would put it into another wrapping.
-                    self.error = attempt.guard.fault or self._start_failed(error, is_late=limit.expired())
-                    attempt.error = self.error
+                    self._error = attempt.guard.fault or self._start_failed(error, is_late=limit.expired())
+                    attempt.error = self._error
                     # Whoever waits is told now; the end of the program may take a moment.
                     attempt.end()
                     attempt.settled.set()
@@ -181,7 +210,7 @@ class Connection:
             attempt.is_closing = True
             raise
         except Exception as error:
-            attempt.error = attempt.error or attempt.guard.fault or self._start_failed(error)
+            attempt.error = attempt.error or attempt.guard.fault or self._start_failed(error, was_ready=ready > 0)
         finally:
             self._is_over(attempt, ready)
 
@@ -218,7 +247,7 @@ class Connection:
     def _is_ready(self, attempt: _Attempt, link: Link) -> None:
         attempt.link = link
         self.facts = link.facts()
-        self.error = None
+        self._error = None
         self.life += 1
         self._state = "ready"
         attempt.settled.set()
@@ -229,7 +258,10 @@ class Connection:
         for task in attempt.asking:
             task.cancel()
         now = time.monotonic()
-        if attempt.is_closing or (attempt.error is None and not ready):
+        if self._attempt is not attempt:
+            # On another event loop the next life has begun.
+            pass
+        elif attempt.is_closing or (attempt.error is None and not ready):
             self._state = "closed"
         else:
             if attempt.error is None:
@@ -238,7 +270,7 @@ class Connection:
                 self._failures = 0
             self._not_before = now + min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
             self._failures = min(self._failures + 1, 10)
-            self.error = attempt.error
+            self._error = attempt.error
             self._state = "failed"
         attempt.settled.set()
 
@@ -293,6 +325,7 @@ class Connection:
         if self.facts is None or self.facts.capabilities.get(capability) is None:
             return []
         found: list[dict[str, Any]] = []
+        size = 0
         end = time.monotonic() + self.config.start_timeout
         async for page in self._pages(method, end):
             items = page.get(key)
@@ -301,14 +334,19 @@ class Connection:
             found += items
             if len(found) > ITEMS:
                 raise self._failed(f"lists over {ITEMS:,} {key}", why="limit")
+            size += _length(items)
+            if size > MESSAGE_BYTES:
+                raise self._failed(f"lists {key} of over {MESSAGE_BYTES:,} bytes", why="limit")
         return found
 
     async def _pages(self, method: str, end: float) -> AsyncIterator[dict[str, Any]]:
         cursors: set[str] = set()
         cursor: Any = None
+        life = 0
         for _ in range(PAGES):
             params = {} if cursor is None else {"cursor": cursor}
-            page = await self._asked(method, params, end - time.monotonic())
+            page = await self._asked(method, params, end - time.monotonic(), life=life)
+            life = self.life
             yield page
             cursor = page.get("nextCursor")
             if cursor is None:
@@ -334,7 +372,8 @@ class Connection:
             task.cancel()
         unknown = "; what the call did is not known" if method == "tools/call" else ""
         if not in_time:
-            raise self._failed(f"did not answer {method} within {seconds:.3g} seconds{unknown}", why="timeout")
+            words = f"did not answer {method} within {max(seconds, 0.0):.3g} seconds{unknown}"
+            raise self._failed(words, why="timeout", hint=f"Its {_setting(method)} says how long that may take.")
         if not task.done() or task.cancelled():
             raise self._lost(attempt, unknown)
         error = task.exception()
@@ -382,18 +421,27 @@ class Connection:
 
     def _refused(self, method: str, error: BaseException, unknown: str) -> McpFailed:
         if isinstance(error, MCPError):
-            words, code = cut(error.error.message, WORDS), error.error.code
+            words, code = _shown(error.error.message), error.error.code
             if code == CONNECTION_CLOSED:
                 return self._failed(f"was lost before it answered: {words}{unknown}", why="lost")
             if code == REQUEST_TIMEOUT:
                 return self._failed(f"did not answer {method} in time: {words}{unknown}", why="timeout")
             return self._failed(f"answered {method} with an error: {words}", why="refused", code=code)
-        return self._failed(f"answered {method} with what cannot be read: {cut(str(error))}{unknown}", why="protocol")
+        words = _shown(str(error))
+        return self._failed(f"answered {method} with what cannot be read: {words}{unknown}", why="protocol")
 
-    def _start_failed(self, error: Exception, *, is_late: bool = False) -> McpFailed:
+    def _not_yet(self, pause: float) -> McpFailed:
+        reason = self._error or self._failed("was lost", why="lost")
+        again = math.ceil(pause)
+        words = f"{reason.message}; nothing was sent to it now: it is tried again in {again} seconds at the earliest"
+        # What was lost says of itself that the next use starts it.
+        hint = self._last_words() if reason.facts.get("why") == "lost" else reason.hint
+        return McpFailed(words, hint=hint, **{**reason.facts, "again": again})
+
+    def _start_failed(self, error: Exception, *, is_late: bool = False, was_ready: bool = False) -> McpFailed:
         if is_late:
-            seconds = f"{self.config.start_timeout:g} seconds"
-            return self._failed(f"did not introduce itself within {seconds}", why="timeout", hint=self._last_words())
+            words = f"did not introduce itself within {self._start_seconds():g} seconds"
+            return self._failed(words, why="timeout", hint=f"{_LONGER} {self._last_words()}".strip())
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, McpFailed):
@@ -401,8 +449,29 @@ class Connection:
         words = error.error.message if isinstance(error, MCPError) else str(error) or type(error).__name__
         if isinstance(error, ValidationError):
             words = "its introduction cannot be read"
-        return self._failed(f"did not start: {cut(words, WORDS)}", why="start", hint=self._last_words())
+        what, why = ("ended", "lost") if was_ready else ("did not start", "start")
+        return self._failed(f"{what}: {_shown(words)}", why=why, hint=self._last_words())
 
     def _last_words(self) -> str:
         tail = self._log.tail()
         return f"It wrote:\n{tail}" if tail else ""
+
+
+_LONGER = "If it has to be fetched first, give it longer: `start_timeout`."
+
+
+def _shown(words: str) -> str:
+    """A server's words in an error: bounded, and with marks for what a terminal would obey."""
+    return marked(cut(words, WORDS))
+
+
+def _setting(method: str) -> str:
+    return "`start_timeout`" if method.endswith("/list") else "`timeout`"
+
+
+def _length(items: list[Any]) -> int:
+    """Of them as JSON, about."""
+    try:
+        return len(json.dumps(items, ensure_ascii=False, separators=(",", ":")))
+    except (ValueError, RecursionError):
+        return MESSAGE_BYTES

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import msgspec
 
 from ..approval.hidden import marked
 from ..approval.misreading import warnings
+from ..execution.environment import child_environment
 from ..folders import state_folder
 from .config import ServerConfig
 from .kept import KeptFile
@@ -74,9 +76,31 @@ def consent_lines(config: ServerConfig, cwd: str) -> list[str]:
         lines.append(f"and is given these of your environment: {', '.join(taken)}")
     if config.oauth:
         lines.append("and wants a login in your browser")
-    shown = {"it": [config.name, config.command, *config.args, config.url, *config.env, *config.env.values()]}
-    lines += (f"look twice: {warning}" for warning in warnings(shown))
+    texts = [config.name, config.command, *config.args, config.cwd, config.url]
+    texts += [text for table in (config.env, config.headers) for pair in table.items() for text in pair]
+    lines += (f"look twice: {warning}" for warning in warnings({"it": texts}))
+    if any(_BLANKS in text for text in texts):
+        lines.append(
+            "look twice: it holds many blanks in a row, and what stands behind them may look like a line of mine"
+        )
+    if (program := _in_folder(config, cwd)) is not None:
+        lines.append(f"look twice: by your PATH that program is the project's own: {_word(program)}")
     return lines
+
+
+_BLANKS = " " * 8
+
+
+def _in_folder(config: ServerConfig, cwd: str) -> str | None:
+    """The program, where its plain name means one that came with the project: an environment that is switched on, or
+    `node_modules/.bin`, comes before what the person has installed.
+    """
+    path = config.env.get("PATH", os.environ.get("PATH", ""))
+    if not config.command or "/" in config.command or "${" in config.command + path:
+        return None
+    found = shutil.which(config.command, path=child_environment({}, {"PATH": path})["PATH"])
+    folder = os.path.realpath(cwd)
+    return found if found and os.path.commonpath((folder, os.path.realpath(os.path.dirname(found)))) == folder else None
 
 
 def _indented(*texts: str) -> list[str]:

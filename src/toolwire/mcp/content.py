@@ -13,11 +13,19 @@ from typing import Any
 
 from ..messages import MediaPart, Message, Part, TextPart
 from ..tools.output import ToolOutput
+from .limits import MESSAGE_VALUES
 
 MAX_MEDIA = 16
 """Pictures, sounds and files of one result."""
 _MEDIA = ("image/", "audio/", "video/")
-_TEXTS = ("text/", "application/json", "application/xml", "application/yaml", "application/javascript")
+_TEXTS = ("text/", "application/json", "application/xml", "application/yaml", "application/javascript", "image/svg")
+_PICTURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+"""How pictures begin that providers read; and WebP."""
 _NAMED = 200
 """Characters of a name, a type or an address that a mention shows."""
 
@@ -95,7 +103,7 @@ def _resource(resource: Any) -> Iterator[TextPart | MediaPart]:
         yield TextPart(f"[{address}]\n{_text(resource['text'])}")
         return
     part = _media(resource.get("blob"), kind, "resource", address)
-    if isinstance(part, MediaPart) and isinstance(kind, str) and kind.startswith(_TEXTS):
+    if isinstance(part, MediaPart) and part.media_type.startswith(_TEXTS):
         words = b64decode(part.data or "").decode("utf-8", "replace")
         yield TextPart(f"[{address}]\n{words}")
     elif isinstance(part, MediaPart) and not part.media_type.startswith((*_MEDIA, "application/pdf")):
@@ -106,7 +114,9 @@ def _resource(resource: Any) -> Iterator[TextPart | MediaPart]:
 
 
 def _media(data: Any, kind: Any, what: str, name: str | None = None) -> TextPart | MediaPart:
-    """Base64 with its type, checked: a provider refuses a whole conversation for one bad picture."""
+    """Base64 with its type, checked: a provider refuses a whole conversation for one bad picture, and for one of
+    another kind than it is said to be. What a picture is, its bytes say.
+    """
     shown = f"{what} {name}" if name else what
     if not isinstance(kind, str) or not _is_media_type(kind):
         kind = "application/octet-stream" if what == "resource" and kind is None else ""
@@ -116,11 +126,23 @@ def _media(data: Any, kind: Any, what: str, name: str | None = None) -> TextPart
         return _mention(f"{shown}, {kind}, without data")
     joined = "".join(data.split())
     try:
-        if not b64decode(joined, validate=True):
-            return _mention(f"{shown}, {kind}, which is empty")
+        raw = b64decode(joined, validate=True)
     except ValueError:
         return _mention(f"{shown}, {kind}, whose data is no base64")
-    return MediaPart(kind.lower().partition(";")[0].strip(), data=joined, name=name)
+    if not raw:
+        return _mention(f"{shown}, {kind}, which is empty")
+    media_type = kind.lower().partition(";")[0].strip()
+    if media_type.startswith("image/") and (what == "image" or not media_type.startswith(_TEXTS)):
+        media_type = _picture(raw)
+        if not media_type:
+            return _mention(f"{shown}, {kind}, whose data is no PNG, JPEG, GIF or WebP")
+    return MediaPart(media_type, data=joined, name=name)
+
+
+def _picture(raw: bytes) -> str:
+    if raw.startswith(b"RIFF") and raw.startswith(b"WEBP", 8):
+        return "image/webp"
+    return next((media_type for start, media_type in _PICTURES if raw.startswith(start)), "")
 
 
 def _is_media_type(kind: str) -> bool:
@@ -173,6 +195,9 @@ def _is_said(structured: Any, texts: list[str]) -> bool:
 
 
 def _spelled(text: str) -> str:
+    if sum(map(text.count, ",[{")) > MESSAGE_VALUES:
+        # For a message such a text is one value, and it can be JSON with ten times as many as that may have.
+        return text
     try:
         return _json(json.loads(text))
     except (ValueError, RecursionError):

@@ -156,6 +156,8 @@ def _known(entry: dict[str, Any], scope: Scope) -> tuple[dict[str, Any], dict[st
         elif ours not in _KNOWN:
             if key not in _WORDS and not key.startswith(("_", "$", "//")):
                 notes.append(f"{shown} is not known and left out")
+        elif ours == "deny" and isinstance(found.get(ours), list) and isinstance(value, list):
+            found[ours] = [*found[ours], *value]
         elif ours in found and found[ours] != value:
             raise WrongEntry(key, f"says another thing than `{written[ours]}`", "Write one of the two.")
         else:
@@ -258,16 +260,18 @@ def _oauth(found: dict[str, Any], notes: list[str]) -> bool:
 
 def _allowed(found: dict[str, Any]) -> tuple[str, ...] | None:
     tools = found.get("tools")
-    if isinstance(tools, list):
-        found = {**found, "allow": tools}
-    elif tools is not None:
-        found = {**found, **_tools(tools)}
-    return _patterns(found, "allow") if "allow" in found else None
+    inner = {"allow": tools} if isinstance(tools, list) else {} if tools is None else _tools(tools)
+    given = [_patterns(each, "allow") for each in (found, inner) if "allow" in each]
+    if len(given) == 2 and given[0] != given[1]:
+        raise WrongEntry("tools", "says another thing than `allow`", "Write one of the two.")
+    return given[0] if given else None
 
 
 def _denied(found: dict[str, Any]) -> tuple[str, ...]:
+    """Wherever it is written: no list of what is denied takes the place of another."""
     tools = found.get("tools")
-    return _patterns({**found, **_tools(tools)} if isinstance(tools, dict) else found, "deny")
+    inner = _tools(tools) if isinstance(tools, dict) else {}
+    return tuple(dict.fromkeys((*_patterns(found, "deny"), *_patterns(inner, "deny"))))
 
 
 def _tools(tools: Any) -> dict[str, Any]:

@@ -148,15 +148,22 @@ def _placed(config: ServerConfig, paths: McpPaths) -> ServerConfig:
     A relative path is one from the workspace, but not in a file of the person's own: there it would let each project
     put its own program in the place.
     """
-    root = str(paths.root)
+    root, home = (_as_written(str(path)) for path in (paths.root, paths.home))
 
     def here(text: str) -> str:
-        return text if "${" in root else text.replace(_WORKSPACE, root)
+        before, *others = text.split(_WORKSPACE)
+        made = before
+        for after in others:
+            # `$${` is a plain `${`; and a folder may be called so that one would begin at its end.
+            place = _WORKSPACE if before.endswith("$") else root
+            made += place + ("$" if place.endswith("$") and after.startswith("{") else "") + after
+            before = after
+        return made
 
     def whole(path: str, key: str) -> str:
         path = here(path)
         if config.scope != "project" and (path == "~" or path.startswith("~/")):
-            path = str(paths.home) + path[1:]
+            path = home + path[1:]
         if os.path.isabs(path) or path.startswith("${"):
             return path
         if config.scope == "user":
@@ -170,6 +177,11 @@ def _placed(config: ServerConfig, paths: McpPaths) -> ServerConfig:
         env={name: here(value) for name, value in config.env.items()},
         cwd=whole(config.cwd, "cwd") if config.cwd else "",
     )
+
+
+def _as_written(path: str) -> str:
+    """A path as a file would have to say it: a folder's name is no place to fill variables in."""
+    return path.replace("${", "$${")
 
 
 def _from_nowhere(file: str, server: str, key: str) -> ConfigError:

@@ -131,8 +131,9 @@ class Guard:
         params: dict[str, Any] = message.params or {}
         if message.method == "notifications/cancelled":
             id = cancelled_request_id_from_params(params)
-            if id is not None:
-                self._asked.discard(coerce_request_id(id))
+            if id is None:
+                return False
+            self._asked.discard(coerce_request_id(id))
         elif message.method == "notifications/progress":
             return self._is_news(params.get("progressToken"))
         return True

@@ -87,7 +87,7 @@ def _checked(config: ServerConfig) -> tuple[httpx2.URL, Words]:
         url = httpx2.URL("")
     if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65_535 or not config.url.isprintable():
         hint = "Write it with its scheme, such as https://example.org/mcp."
-        raise words.failed(f"has no usable address: {shown_url(config.url)!r}", "start", hint)
+        raise words.failed(f"has no usable address: {words.shown!r}", "start", hint)
     for name, value in config.headers.items():
         if not value.isprintable() or not value.isascii() or not name.replace("-", "").replace("_", "").isalnum():
             hint = "A key that was read from a file may end with a line break: strip it."

@@ -34,6 +34,9 @@ LOGIN_REQUEST_SECONDS = 30.0
 """For each request of a login, of which a person waits for none."""
 GOODBYE_SECONDS = 3.0
 """To tell a server that its session ends: good manners, not worth a wait."""
+LINES = 200_000
+LINES_EACH_SECOND = 5_000
+"""Lines of a stream of events that may come at once, and each second for long. An event has three."""
 _PIECE = 256 * 1024
 _CONNECTIONS = 100
 
@@ -78,6 +81,10 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             await answer.aclose()
             raise self._failed(f"answered in a form that was not asked for ({packed[:40]!r})", "protocol")
         answer.headers.pop("content-length", None)
+        if "content-type" in answer.headers:
+            # JSON and events are UTF-8. In another encoding they would be others than what is looked at here, and some
+            # that Python knows take the square of their length.
+            answer.headers["content-type"] = media_type(answer.headers)
         lasting = is_event_stream(answer.headers)
         body = _Body(self, answer, packed not in ("", "identity"), None if lasting else until)
         return httpx2.Response(answer.status_code, headers=answer.headers, stream=body, extensions=answer.extensions)
@@ -95,6 +102,10 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         """The error for an answer over its bound."""
         words = f"sent an answer of more than {MESSAGE_BYTES:,} bytes or {MESSAGE_VALUES:,} values"
         return self._failed(words, "limit")
+
+    def flooded(self) -> McpFailed:
+        """The error for a stream of nothing but lines."""
+        return self._failed("was cut off: it floods us with empty lines", "limit")
 
     def damaged(self) -> McpFailed:
         """The error for a body that cannot be decompressed."""
@@ -167,6 +178,8 @@ class _Body(httpx2.AsyncByteStream):
                     received += len(piece)
                     if self._until is not None and received > MESSAGE_BYTES:
                         raise self._transport.too_long()
+                    if events is not None and events.floods(piece):
+                        raise self._transport.flooded()
                     if events is not None and events.is_heavy(piece):
                         raise self._transport.too_long()
                     yield piece
@@ -185,6 +198,16 @@ class _Events:
         self._at_line = False
         self._event: list[bytes] = []
         self._size = 0
+        self._lines = float(LINES)
+        self._filled = anyio.current_time()
+
+    def floods(self, piece: bytes) -> bool:
+        """Whether it sends nothing but lines, empty ones or comments: they cost nothing to send and something to read."""
+        now = anyio.current_time()
+        self._lines = min(float(LINES), self._lines + (now - self._filled) * LINES_EACH_SECOND)
+        self._filled = now
+        self._lines -= piece.count(b"\n") + piece.count(b"\r")
+        return self._lines < 0
 
     def is_heavy(self, piece: bytes) -> bool:
         """Whether an event ends in this piece whose JSON would be a hundred times as large in memory."""
@@ -199,7 +222,7 @@ class _Events:
         first, *others = data.split(b"\n\n")
         self._add(first)
         for other in others:
-            if self._size >= MESSAGE_VALUES and is_heavy(b"".join(self._event)):
+            if self._size >= MESSAGE_VALUES and is_heavy(_data_of(b"".join(self._event))):
                 return True
             self._event, self._size = [], 0
             self._add(other)
@@ -210,6 +233,12 @@ class _Events:
         if self._size <= MESSAGE_BYTES:
             self._event.append(data)
             self._size += len(data)
+
+
+def _data_of(event: bytes) -> bytes:
+    """The message in an event. A quote in another line of it would make all of the message look like a string."""
+    lines = (line.removeprefix(b"\xef\xbb\xbf") for line in event.split(b"\n"))
+    return b"\n".join(line[5:] for line in lines if line.startswith(b"data:"))
 
 
 class _Unpacking:

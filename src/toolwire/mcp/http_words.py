@@ -6,6 +6,7 @@ import logging
 import ssl
 from collections.abc import Iterable
 from shlex import quote
+from urllib.parse import unquote, unquote_plus
 from weakref import WeakSet
 
 import httpx2
@@ -17,6 +18,7 @@ from ..transport import HttpRequest
 from .config import ServerConfig
 from .http_bodies import media_type
 
+_KEY = 16
 _SAID = 300
 """Characters of a server's own words in an error."""
 _LOGGERS = ("mcp.client.streamable_http", "mcp.client.auth.oauth2", "mcp.client.auth.utils", "httpx2")
@@ -31,11 +33,12 @@ class Words:
     def __init__(self, config: ServerConfig) -> None:
         self._server = config.name
         self._oauth = config.oauth
-        self._shown = shown_url(config.url)
+        self._url = config.url
         self._secrets: set[str] = set()
         self._redactor: Redactor | None = None
         self.login_hint = f"Log in once: toolwire mcp test {quote(config.name)}"
         self.keep_out(secrets_of(HttpRequest(url=config.url, headers=dict(config.headers), body=b"")))
+        self.keep_out(_keys_in(config.url))
         _MASKING.know(self)
 
     def keep_out(self, secrets: Iterable[str]) -> None:
@@ -51,6 +54,11 @@ class Words:
             # Made when it is needed: it is large, and most servers are never spoken of.
             self._redactor = Redactor(self._secrets)
         return self._redactor.text(text)
+
+    @property
+    def shown(self) -> str:
+        """The server's address, fit to be shown."""
+        return self.masked(shown_url(self._url))
 
     def said(self, text: str) -> str:
         """The beginning of somebody else's words, fit for an error."""
@@ -106,13 +114,13 @@ class Words:
         if status == 403:
             return self.failed(f"refused access{end}", "refused", "Check what its header or login may do.")
         if status in (404, 405, 406, 410):
-            hint = f"Check the address: {self._shown}. The older form of MCP over HTTP (SSE) is not supported."
+            hint = f"Check the address: {self.shown}. The older form of MCP over HTTP (SSE) is not supported."
             return self.failed(f"is not at this address{end}", "start", hint)
         if status == 429:
             return self.failed(f"asks to slow down{end}", "refused", "Wait before trying again.")
         if status >= 500:
             return self.failed(f"failed{end}", "start", "Try again later; its log may say why.")
-        return self.failed(f"refused the request{end}", "refused", f"Check the address: {self._shown}.")
+        return self.failed(f"refused the request{end}", "refused", f"Check the address: {self.shown}.")
 
     def no_message(self, kind: str) -> McpFailed:
         """For an answer that is something else."""
@@ -120,7 +128,7 @@ class Words:
         if kind == "application/json":
             what = "JSON that is no answer"
         return self.failed(
-            f"answered with {self.said(what)}, not as an MCP server", "protocol", f"Check the address: {self._shown}."
+            f"answered with {self.said(what)}, not as an MCP server", "protocol", f"Check the address: {self.shown}."
         )
 
     def redirected(self, target: str) -> McpFailed:
@@ -138,7 +146,18 @@ class Words:
             url = error.request.url if isinstance(error, httpx2.RequestError) else None
         except RuntimeError:
             url = None
-        return self._shown if url is None else shown_url(str(url))
+        return self.shown if url is None else self.masked(shown_url(str(url)))
+
+
+def _keys_in(url: str) -> Iterable[str]:
+    """What in an address may be the key to it, as many servers have it in their paths, under no name that says so: what
+    is long, or less long and holds a digit. A plain word that is taken for one is only starred.
+    """
+    path, _, query = url.partition("#")[0].partition("://")[2].partition("?")
+    values = (member.rpartition("=")[2] for member in query.split("&"))
+    for part in (*path.split("/")[1:], *values):
+        if len(part) >= _KEY or (len(part) >= _KEY // 2 and any(map(str.isdigit, part))):
+            yield from {part, unquote(part), unquote_plus(part)}
 
 
 def _tls_error(error: BaseException) -> ssl.SSLError | None:

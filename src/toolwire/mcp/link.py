@@ -124,7 +124,8 @@ class Link:
         before = {tool.name for tool in typed}
         listing = types.ListToolsResult(tools=typed, ttl_ms=0, cache_scope="private")
         kept = {tool.name for tool in self._session._absorb_tool_listing(listing, complete=True).tools}
-        return [definition for definition in definitions if definition.get("name") not in before - kept]
+        dropped = list(before - kept)  # a list: a name that is no text may have no hash
+        return [definition for definition in definitions if definition.get("name") not in dropped]
 
     async def follow(self) -> None:
         """Keeps the stream of changes open that a server of the newest protocol has; ends where there is none."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -55,6 +54,8 @@ class OAuth(OAuthClientProvider):
         self._state = ""
         self._refused = ""
         """A token that the server did not take, whatever its end says."""
+        self._begun_with = ""
+        """The token that was last read from the person's file."""
         kept = _Kept(login, config, words)
         super().__init__(
             resource(config),
@@ -67,14 +68,14 @@ class OAuth(OAuthClientProvider):
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """The request with its token; where the server does not take it, a new one, or else the SDK's whole flow."""
-        renewed = False
+        renewed = overtaken = False
         if self._initialized and self.context.is_token_valid():
             self._add_auth_header(request)
             wanted = _wants_login((yield request))
             if not wanted:
                 return
             renewed = wanted == 401 and self._can_renew(request)
-        asked = False
+        ours: Callback | None = None
         while True:
             # Another program may have renewed it meanwhile.
             self._initialized = False
@@ -83,38 +84,49 @@ class OAuth(OAuthClientProvider):
                 outgoing = await anext(flow)
                 while True:
                     response = yield outgoing
-                    if outgoing is request and not asked and (wanted := _wants_login(response)):
+                    if outgoing is request and ours is None and (wanted := _wants_login(response)):
                         if wanted == 401 and not renewed and self._can_renew(request):
                             renewed = True
                             break
+                        if wanted == 401 and not overtaken and self._is_overtaken(request):
+                            overtaken = True
+                            break
                         if wanted == 403 and not self._login.interactive:
                             return
-                        self._prepare()
-                        asked = True
+                        ours = self._prepare()
                     outgoing = await flow.asend(response)
             except StopAsyncIteration:
                 return
             except Exception:
-                if asked:
+                if ours is not None:
                     # Its registration may be what is wrong: the next login begins with a new one.
                     await anyio.to_thread.run_sync(partial(self._login.keep, self._config, client=None))
                 raise
             finally:
                 await flow.aclose()
-                if self._callback is not None:
-                    self._callback.close()
+                # Not another's: of several requests one logs in, and the others may give up meanwhile.
+                if ours is not None:
+                    ours.close()
 
     def _can_renew(self, request: httpx2.Request) -> bool:
         """Whether the token that was just refused can be replaced without a person. It is not used again."""
         self._refused = request.headers.get("Authorization", "").removeprefix("Bearer ")
         return self._refused != "" and self.context.can_refresh_token()
 
+    def _is_overtaken(self, request: httpx2.Request) -> bool:
+        """Whether another program has a newer token. What renews one works once, and that program was quicker."""
+        newest = _read(OAuthToken, self._login.kept(self._config).get("tokens"))
+        sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        return newest is not None and newest.access_token not in (sent, self._begun_with)
+
     async def _initialize(self) -> None:
         await super()._initialize()
+        tokens = self.context.current_tokens
+        self._begun_with = "" if tokens is None else tokens.access_token
         kept = self._login.kept(self._config)
         self.context.oauth_metadata = _read(OAuthMetadata, kept.get("metadata"))
         self.context.protected_resource_metadata = _read(ProtectedResourceMetadata, kept.get("resource"))
-        until, tokens = kept.get("until"), self.context.current_tokens
+        until = kept.get("until")
         self.context.token_expiry_time = until - _EARLY if isinstance(until, int | float) else None
         if tokens is not None and tokens.access_token == self._refused:
             self.context.token_expiry_time = _LONG_AGO
@@ -124,20 +136,21 @@ class OAuth(OAuthClientProvider):
         self._words.keep_out([code, verifier])
         return code, verifier
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> Callback:
         """Takes a port to come back to: that of the last login, which the login's server knows, where it is free."""
         if not self._login.interactive:
             raise self._words.failed("wants a login", "login", self._words.login_hint)
-        self._callback = None
         client = self.context.client_info
         port = client.redirect_uris[0].port if client is not None and client.redirect_uris else None
-        with suppress(OSError, OverflowError):
-            self._callback = Callback(port or 0)
-        if self._callback is None:
-            self._callback = Callback()
-        if client is not None and port != self._callback.port:
+        try:
+            taken = Callback(port or 0)
+        except (OSError, OverflowError):
+            taken = Callback()
+        if client is not None and port != taken.port:
             self.context.client_info = None
-        self.context.client_metadata.redirect_uris = [AnyUrl(self._callback.url)]
+        self.context.client_metadata.redirect_uris = [AnyUrl(taken.url)]
+        self._callback = taken
+        return taken
 
     async def _show(self, url: str) -> None:
         """The page of the login, to the person."""
@@ -147,6 +160,9 @@ class OAuth(OAuthClientProvider):
         if not safe or not url.isprintable() or not url.isascii():
             raise self._words.failed("wants a login at an address that is not protected by TLS", "refused")
         self._state = parse_qs(parts.query).get("state", [""])[-1]
+        if not self._state:
+            # Behind a `#` it would be no part of what is asked: then any page could give the answer.
+            raise self._words.failed("wants a login at an address that has no room for its mark", "refused")
         if not await anyio.to_thread.run_sync(self._login.begin, self._config, url):
             raise self._words.failed("wants a login again and again", "login", "Wait some minutes, or ask who runs it.")
 

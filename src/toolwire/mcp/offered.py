@@ -2,13 +2,15 @@
 
 What a person has looked at is what runs. Each definition is compared with its pin: when the server is first connected,
 each time it says that its tools changed, and after each new start, before the next call is sent. A tool that nobody has
-looked at is offered as one that is always asked about; what was shown is pinned when its first call runs.
+looked at is offered as one that is always asked about; what was shown is pinned when its first call runs. A look that
+was taken back meanwhile, or given to other words, by another Toolwire, is one no more.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..approval.hidden import marked
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 NAMED = 8
 """How many tools a note names."""
+LISTINGS = 3
+"""How often a list is asked for anew that was announced to have changed while it came. A server that announces that
+each time is taken at its last list: it was asked for after the call was."""
 
 
 class OfferedServer:
@@ -46,27 +51,35 @@ class OfferedServer:
         self._digests: dict[str, str] = {}
         self._heard = 0
         """The life of the connection in which the listing was made."""
-        self._is_stale = False
+        self._announced = 0
+        """How often the server has said that its tools are others now, and how much of that the listing knows of."""
+        self._known_of = 0
         self._refreshing: asyncio.Task[None] | None = None
         self._made: dict[str, tuple[str, bool, ToolDefinition]] = {}
         self._worked_out: tuple[Any, ...] = ()
         self._held: tuple[Any, ...] = ()
         self._tools: list[ToolDefinition] = []
         self._told: set[str] = set()
+        self._told_disabled: list[str] = []
 
     def changed(self) -> None:
         """The server says that its tools are others now."""
-        self._is_stale = True
+        self._announced += 1
 
     def is_wanted(self) -> bool:
-        """Whether its list has to be asked for before it can be offered: nothing is pinned, or it has changed."""
+        """Whether its list has to be asked for before it can be offered: it has tools that are not pinned, or may have
+        such, or has changed."""
         if self._listing is None:
-            return not self._pins.known(self.config.identity)
-        return self._is_stale
+            known = self._pins.known(self.config.identity)
+            waiting = self._pins.waiting(self.config.identity) if known else None
+            return waiting is None or any(name not in known and is_offered(self.config, name) for name in waiting)
+        return self._known_of != self._announced
 
     def is_quick(self) -> bool:
-        """Whether its list comes soon: it is connected, and was listed before."""
-        return self._listing is not None and self._connection().state == "ready"
+        """Whether its list comes soon: it is connected, was listed before, and nobody has waited for this list yet."""
+        if self._listing is None or (self._refreshing is not None and not self._refreshing.done()):
+            return False
+        return self._connection().state == "ready"
 
     def refresh(self) -> asyncio.Task[None]:
         """Connects where that is needed, and lists its tools anew where they may be others. One for all who wait."""
@@ -80,8 +93,9 @@ class OfferedServer:
     def stop(self) -> None:
         """Nobody waits for its list any more."""
         task, self._refreshing = self._refreshing, None
-        if task is not None and not task.get_loop().is_closed():
-            task.cancel()
+        if task is not None and not task.done():
+            with suppress(RuntimeError):  # its loop is closed
+                task.get_loop().call_soon_threadsafe(task.cancel)
 
     def tools(self) -> list[ToolDefinition]:
         """What is offered now. The same objects as long as nothing changed."""
@@ -118,48 +132,67 @@ class OfferedServer:
             except ToolDefinitionError as error:
                 self._tell_once(error.message)
         self._made = made
-        if self.disabled:
-            self._tell_once(
-                f"changed since they were looked at, and not offered: {_named(self.disabled)}. "
-                f"See what changed: toolwire mcp trust {self.config.name}"
+        if self.disabled and self.disabled != self._told_disabled:
+            self._note(
+                f"{self._name}: changed since they were looked at, and not offered: {_named(self.disabled)}. "
+                f"See what changed: toolwire mcp trust {self._name}"
             )
+        self._told_disabled = self.disabled
         return [tool for _, _, tool in made.values()]
 
     def _tool(self, name: str, definition: dict[str, Any], mark: str, seen: bool) -> ToolDefinition:
         async def call(arguments: dict[str, Any]) -> ToolOutput:
-            return await self._call(name, definition, mark, arguments)
+            return await self._call(name, definition, mark, seen, arguments)
 
         return tool_of(self.config, definition, call, seen=seen)
 
-    async def _call(self, name: str, definition: dict[str, Any], mark: str, arguments: dict[str, Any]) -> ToolOutput:
+    async def _call(
+        self, name: str, definition: dict[str, Any], mark: str, seen: bool, arguments: dict[str, Any]
+    ) -> ToolOutput:
         from .content import output_of
 
         running = CURRENT.get()
-        await self.listed()
-        if self._digests.get(name) != mark:
-            raise self._changed(name)
-        if is_shown_whole(self.config, definition):
-            # Whoever looked at it said yes, or it would not run.
-            await asyncio.to_thread(self._pins.pin, self.config.identity, definition)
+        await self._compared(name, mark)
+        await asyncio.to_thread(self._look, definition, seen)
+        # The look took a moment, in which the server may have changed or been started anew.
+        await self._compared(name, mark)
         report = None if running is None else running.report
         return output_of(await self._connection().call(name, arguments, report, life=self._heard))
 
+    async def _compared(self, name: str, mark: str) -> None:
+        """Sees to it that the server has the tool now as it was offered."""
+        await self.listed()
+        if self._digests.get(name) != mark:
+            raise self._changed(name)
+
+    def _look(self, definition: dict[str, Any], seen: bool) -> None:
+        """Whoever looked at it said yes, or it would not run: that is kept, unless they said something else since."""
+        name: str = definition["name"]
+        match self._pins.state(self.config.identity, definition):
+            case "changed":
+                raise self._refused(name, "other words of the MCP server {} about it were looked at since")
+            case "new" if seen:
+                raise self._refused(name, "the look at this tool of the MCP server {} was taken back")
+            case "new" if is_shown_whole(self.config, definition):
+                self._pins.pin(self.config.identity, definition)
+
     async def listed(self) -> None:
         """Sees to it that the listing is of the running server, and that no change of it was announced since."""
-        if self._is_heard():
-            return
-        # Whoever gives up does not end it for others who wait; and each has an error of their own.
-        await asyncio.wait({task := self.refresh()})
-        if task.cancelled():
-            raise self._failed("was closed", "lost")
-        error = task.exception()
-        if isinstance(error, McpFailed):
-            raise McpFailed(error.message, hint=error.hint, **error.facts)
-        if error is not None:
-            raise error
+        for _ in range(LISTINGS):
+            if self._is_heard():
+                return
+            # Whoever gives up does not end it for others who wait; and each has an error of their own.
+            await asyncio.wait({task := self.refresh()})
+            if task.cancelled():
+                raise self._failed("was closed", "lost")
+            error = task.exception()
+            if isinstance(error, McpFailed):
+                raise McpFailed(error.message, hint=error.hint, **error.facts)
+            if error is not None:
+                raise error
 
     def _is_heard(self) -> bool:
-        if self._listing is None or self._is_stale:
+        if self._listing is None or self._known_of != self._announced:
             return False
         connection = self._connection()
         return connection.state == "ready" and connection.life == self._heard
@@ -170,16 +203,13 @@ class OfferedServer:
             connection = self._connection()
             await connection.open()
             if not self._is_heard():
-                self._is_stale = False
-                life = connection.life
-                try:
-                    definitions = await connection.list_tools()
-                except BaseException:
-                    self._is_stale = True
-                    raise
-                await self._take(definitions, life)
+                life, announced = connection.life, self._announced
+                await self._take(await connection.list_tools(), life)
+                self._known_of = announced
             self.problem = ""
         except ToolwireError as error:
+            if "again" in error.facts and self.problem:
+                raise  # what it failed of is told already
             if self.problem != error.message:
                 self._note(f"{self._name}: {error.message}")
             self.problem = error.message
@@ -211,6 +241,13 @@ class OfferedServer:
             await asyncio.to_thread(self._trust, listing)
         self._tell_news(listing)
         self._listing, self._digests, self._heard = listing, digests, life
+        self.tools()
+        known = self._pins.known(self.config.identity)
+        # One that cannot be offered waits for nobody; one that its person does not let be offered they may, later.
+        waiting = [
+            name for name in listing if name not in known and (name in self._made or not is_offered(self.config, name))
+        ]
+        await asyncio.to_thread(self._pins.keep_waiting, self.config.identity, waiting)
 
     def _trust(self, listing: dict[str, dict[str, Any]]) -> None:
         known = self._pins.known(self.config.identity)
@@ -244,8 +281,11 @@ class OfferedServer:
 
     def _changed(self, name: str) -> McpFailed:
         how = "changed it since it was looked at" if name in self._digests else "does not have it any more"
+        return self._refused(name, "the MCP server {} " + how)
+
+    def _refused(self, name: str, reason: str) -> McpFailed:
         return McpFailed(
-            f"the tool {cut(ascii(name))} was not called: the MCP server {self.config.name!r} {how}",
+            f"the tool {cut(ascii(name))} was not called: {reason.format(repr(self.config.name))}",
             hint=f"A person can see what changed: toolwire mcp trust {self.config.name}",
             server=self.config.name,
             why="changed",

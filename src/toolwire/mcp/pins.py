@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import ToolDefinitionError
+from ..errors import ConfigError, ToolDefinitionError
 from ..folders import state_folder
 from .definitions import canonical
 from .kept import KeptFile
 
 State = Literal["new", "same", "changed"]
 """What a listed definition is beside the pinned one of its name."""
+WAITING_CHARACTERS = 65_536
+"""Of the names of a server's tools that nobody has looked at. Of more, the first are kept: one is enough to ask."""
 
 
 def pins_path(env: Mapping[str, str]) -> Path:
@@ -30,6 +33,7 @@ class Pins:
 
     def __init__(self, path: Path | None) -> None:
         self._file = KeptFile(path, "which MCP tools were looked at")
+        self._others = KeptFile(None if path is None else path.with_name("waiting.json"), "which MCP tools were not")
 
     def known(self, identity: str) -> dict[str, dict[str, Any]]:
         """The pinned definitions of a server, by the names of its tools."""
@@ -55,6 +59,27 @@ class Pins:
             with self._file.change() as entries:
                 entries.setdefault(identity, {}).update((_name(each), each) for each in others)
 
+    def waiting(self, identity: str) -> list[str] | None:
+        """The tools that the server had beside the pinned ones when it was last asked; None where nobody knows."""
+        with suppress(ConfigError):  # not known: then it is asked
+            names = self._others.entries().get(identity, {}).get("names")
+            if isinstance(names, list):
+                return [name for name in names if isinstance(name, str)]
+        return None
+
+    def keep_waiting(self, identity: str, names: Iterable[str]) -> None:
+        """Keeps what `waiting` tells. Never raises: without it a server is asked once more than it had to be."""
+        kept: list[str] = []
+        room = WAITING_CHARACTERS
+        for name in names:
+            room -= len(name)
+            if room < 0:
+                break
+            kept.append(name)
+        if kept != self.waiting(identity):
+            with suppress(ConfigError), self._others.change() as entries:
+                entries[identity] = {"names": kept}
+
     def forget(self, identity: str, tool: str | None = None) -> None:
         """Takes back one pin, or all of a server: its tools are new again."""
         with self._file.change() as entries:
@@ -65,6 +90,10 @@ class Pins:
                 pinned.pop(tool, None)
                 if not pinned:
                     entries.pop(identity, None)
+        # What it has is not known any more: it is asked.
+        if self.waiting(identity) is not None:
+            with suppress(ConfigError), self._others.change() as entries:
+                entries.pop(identity, None)
 
 
 def _name(definition: dict[str, Any]) -> str:

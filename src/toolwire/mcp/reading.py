@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -17,12 +18,14 @@ from ..approval.hidden import marked
 from ..errors import ConfigError, McpFailed
 from .config import ServerConfig
 from .entries import Scope, WrongEntry, is_address, server_of
-from .jsonc import NotJson, blanked, members, parse
+from .jsonc import Member, NotJson, blanked, members, parse
 
 MAX_BYTES = 1024 * 1024
 """Of a file."""
 MAX_SERVERS = 200
 """In a file."""
+MAX_NOTES = 50
+"""What is told of a file, in sentences: a project's shall not push all else off the screen."""
 MAX_DOTS = 500
 """Dots in one line of TOML: the time that a key takes to read grows with the square of them."""
 
@@ -53,17 +56,20 @@ def read_servers(data: bytes, *, form: Form, scope: Scope, source: str) -> Found
     top = _parsed(text, form, source)
     found = Found([], [])
     entries = _entries(top, form, source, found.notes)
+    lines = _Lines(text, form)
     for name, entry in entries.items():
         try:
             config, notes = server_of(name, entry, form, scope, source)
         except WrongEntry as wrong:
-            error = _error(wrong, name, text, form, source)
+            error = _error(wrong, name, lines, source)
             if scope != "project":
                 raise error from None
             found.notes.append(f"{error.message}; it is left out. {error.hint}")
             continue
         found.servers.append(config)
         found.notes.extend(f"{source}, server {name!r}: {note}" for note in notes)
+    if len(found.notes) > MAX_NOTES:
+        found.notes[MAX_NOTES:] = [f"{source}: {len(found.notes) - MAX_NOTES:,} more of the kind are not told"]
     return found
 
 
@@ -178,8 +184,8 @@ def _entries(top: dict[str, Any], form: Form, source: str, notes: list[str]) -> 
     return entries
 
 
-def _error(wrong: WrongEntry, name: str, text: str, form: Form, source: str) -> ConfigError:
-    line = _line(text, form, name, wrong.key)
+def _error(wrong: WrongEntry, name: str, lines: _Lines, source: str) -> ConfigError:
+    line = lines.of(name, wrong.key)
     where = f"{source}, line {line}" if line else source
     key = f": `{wrong.key}`" if wrong.key else ""
     return ConfigError(
@@ -192,41 +198,69 @@ def _error(wrong: WrongEntry, name: str, text: str, form: Form, source: str) -> 
     )
 
 
-def _line(text: str, form: Form, name: str, key: str) -> int:
-    """Where a key of an entry stands, or the entry; 0 where that cannot be said for sure."""
-    return _json_line(text, name, key) if form == "json" else _toml_line(text, name, key)
+class _Lines:
+    """Where entries and their keys stand in a file. Looked for when the first is wrong, and once for all of them: else
+    a project's file could hold its reader up for as long as it has wrong entries.
+    """
 
+    def __init__(self, text: str, form: Form) -> None:
+        self._text = text
+        self._form = form
 
-def _json_line(text: str, name: str, key: str) -> int:
-    plain = blanked(text)
-    for place in PLACES["json"]:
-        at, start = len(plain) - len(plain.lstrip()), -1
-        for number, step in enumerate((*place, name, key)):
-            found = [each for each in members(plain, at) if each.key == step] if plain[at] == "{" else []
-            if not found:
-                # The entry is there, though not a key of it by this name.
-                start = start if number > len(place) else -1
+    def of(self, name: str, key: str) -> int:
+        """The line of a key of an entry, or of the entry; 0 where that cannot be said for sure."""
+        return self._json(name, key) if self._form == "json" else self._toml(name, key)
+
+    @cached_property
+    def _plain(self) -> str:
+        return blanked(self._text)
+
+    @cached_property
+    def _entries(self) -> dict[str, Member]:
+        found: dict[str, Member] = {}
+        for place in PLACES["json"]:
+            at: int | None = len(self._plain) - len(self._plain.lstrip())
+            for step in place:
+                at = next((each.value for each in self._members(at) if each.key == step), None)
+            found.update((each.key, each) for each in self._members(at))
+        return found
+
+    def _members(self, at: int | None) -> list[Member]:
+        return [] if at is None or self._plain[at] != "{" else members(self._plain, at)
+
+    def _json(self, name: str, key: str) -> int:
+        entry = self._entries.get(name)
+        if entry is None:
+            return 0
+        start = next((each.start for each in self._members(entry.value) if each.key == key), entry.start)
+        return self._plain.count("\n", 0, start) + 1
+
+    @cached_property
+    def _written(self) -> list[str]:
+        return self._text.split("\n")
+
+    @cached_property
+    def _headers(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, line in enumerate(self._written, 1):
+            if line.lstrip().startswith("["):
+                found.setdefault(line.partition("#")[0].strip(), []).append(number)
+        return found
+
+    def _toml(self, name: str, key: str) -> int:
+        """By the header of the table, written as people do; keys in dotted or inline tables are not looked for."""
+        quoted = (name, f'"{name}"', f"'{name}'")
+        headers = [f"[{'.'.join(place)}.{each}]" for place in PLACES["toml"] for each in quoted]
+        starts = [number for header in headers for number in self._headers.get(header, ())]
+        if len(starts) != 1:
+            return 0
+        for number in range(starts[0], len(self._written)):
+            line = self._written[number]
+            if line.lstrip().startswith("["):
                 break
-            start, at = found[0].start, found[0].value
-        if start >= 0:
-            return plain.count("\n", 0, start) + 1
-    return 0
-
-
-def _toml_line(text: str, name: str, key: str) -> int:
-    """By the header of the table, written as people do; keys in dotted or inline tables are not looked for."""
-    quoted = (name, f'"{name}"', f"'{name}'")
-    headers = {f"[{'.'.join(place)}.{each}]" for place in PLACES["toml"] for each in quoted}
-    lines = text.split("\n")
-    starts = [number for number, line in enumerate(lines, 1) if line.partition("#")[0].strip() in headers]
-    if len(starts) != 1:
-        return 0
-    for number, line in enumerate(lines[starts[0] :], starts[0] + 1):
-        if line.lstrip().startswith("["):
-            break
-        if key and line.partition("=")[0].strip().strip("\"'") == key:
-            return number
-    return starts[0]
+            if key and line.partition("=")[0].strip().strip("\"'") == key:
+                return number + 1
+        return starts[0]
 
 
 # ---- values

@@ -133,8 +133,12 @@ class McpServers:
 
         Servers of which nothing is known yet are connected side by side; the first time that is waited for.
         """
-        wanted = {server.refresh(): server for server in self._servers.values() if server.is_wanted()}
-        awaited = [task for task, server in wanted.items() if not self._has_waited or server.is_quick()]
+        awaited: list[asyncio.Task[None]] = []
+        for server in filter(OfferedServer.is_wanted, self._servers.values()):
+            is_quick = server.is_quick()
+            task = server.refresh()
+            if is_quick or not self._has_waited:
+                awaited.append(task)
         if awaited:
             await asyncio.wait(awaited, timeout=CHANGE_PATIENCE if self._has_waited else self._patience)
         self._has_waited = True
@@ -212,7 +216,10 @@ class McpServers:
         connection = self._connections.get(config.name)
         offered = server.offered_names()
         state = "idle" if connection is None else connection.state
-        return ServerStatus(config.name, state, words, offered, list(server.disabled), server.problem)
+        problem = server.problem
+        if not problem and state == "failed" and connection is not None and connection.error is not None:
+            problem = connection.error.message
+        return ServerStatus(config.name, state, words, offered, list(server.disabled), problem)
 
     def _folder(self, config: ServerConfig) -> str:
         """Where a server runs that says nothing about it. A person's own does not run in the workspace: programs that

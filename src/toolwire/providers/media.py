@@ -78,6 +78,11 @@ STRICTER: dict[str, MediaRule] = {
 """Providers that take less than their wire has: OpenAI itself refuses every file but PDF, DeepSeek all but words."""
 
 
+def media_rule(wire: str, provider: str = "") -> MediaRule:
+    """What is taken by this wire, or by this provider where that is less."""
+    return STRICTER.get(provider, MEDIA[wire])
+
+
 def mention(part: MediaPart) -> str:
     """The words that stand in the place of media that are not shown."""
     told = [part.name] if part.name else []

@@ -25,7 +25,7 @@ import msgspec
 from ..messages import MediaPart, Message, OpaquePart, Part, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from .dialects import ChatDialect
 from .ids import CallIds
-from .media import MEDIA, STRICTER, Place, mention
+from .media import Place, media_rule, mention
 from .wires import wire_format
 
 FAMILIES = (
@@ -133,7 +133,7 @@ class _Carrier:
         self._in_words = in_words
         self._wire = wire
         self._provider = provider
-        self._media = STRICTER.get(provider) or MEDIA[wire]
+        self._media = media_rule(wire, provider)
         self._losses = losses
 
     def carry(self, messages: list[Message]) -> list[Message]:

@@ -7,7 +7,7 @@ was told before it has been told, so that calls which ran side by side are told 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import msgspec
@@ -35,6 +35,7 @@ from ..events import (
     OfferedTool,
     RunEnd,
     RunFailed,
+    RunFinished,
     RunInterrupted,
     ToolFinished,
     ToolProgress,
@@ -68,6 +69,9 @@ class Played:
         self._all_characters = sum(len(event.delta) for event in before if isinstance(event, SegmentEvent))
         self._calls = [event for event in before if isinstance(event, CallEvent)]
         self._arguments = _arguments(before)
+        self._owners = _owners(self._calls, self._arguments)
+        self.had_questions = any(id != event.id for event, id in zip(self._calls, self._owners, strict=True))
+        """Whether servers of tools asked for something: what their questions to the model used up is not recorded."""
         self._claimed = self._told = 0
         self._live: set[str] = set()
         self._waiting: dict[str, CallEvent | None] = {}
@@ -102,6 +106,10 @@ class Played:
         if self.was_stopped and self._is_all_seen() and not self._is_open:
             self._interrupt()
 
+    def with_usage(self, end: RunFinished | RunFailed) -> RunEnd:
+        """The end of the run with all that it used up, as it was recorded."""
+        return end if self.end is None else msgspec.structs.replace(end, usage=self.end.usage)
+
     def _is_all_seen(self) -> bool:
         seen = (self._seen, self._seen_characters) == (self._all, self._all_characters)
         return seen and len(self.requests) == len(self.run.answers)
@@ -130,8 +138,9 @@ class Played:
     # ---- the calls
 
     def steps(self, turn: int, id: str) -> list[CallEvent]:
-        """What happened to a call."""
-        return [event for event in self._calls if event.turn == turn and event.id == id]
+        """What happened to a call, and what its server asked for meanwhile."""
+        found = zip(self._calls, self._owners, strict=True)
+        return [event for event, owner in found if event.turn == turn and owner == id]
 
     def arguments(self, turn: int, id: str) -> dict[str, Any] | None:
         """The arguments that the model had written."""
@@ -239,11 +248,12 @@ class PlayedGate(Gate):
 
 
 class PlayedExecutor(Executor):
-    """Gives the recorded results."""
+    """Gives the recorded results. `tell` is told what the servers of tools asked for meanwhile."""
 
-    def __init__(self, gate: Gate, played: Callable[[], Played]) -> None:
+    def __init__(self, gate: Gate, played: Callable[[], Played], tell: Callable[[CallEvent], None]) -> None:
         super().__init__(gate)
         self._played = played
+        self._tell = tell
 
     async def run(self, ticket: Ticket, on_progress: OnProgress | None = None) -> ToolResult:
         """As `Executor.run`."""
@@ -258,6 +268,9 @@ class PlayedExecutor(Executor):
                 if isinstance(step.event, RunEnd):
                     nesting.spent.append(Spent(Bounds(), usage=step.event.usage, tokens=step.event.usage.total_tokens))
                 await nesting.send(step.event)
+            elif step.id != call.id:
+                await played.reach(call.id, step)
+                self._tell(step)
             elif isinstance(step, ToolFinished):
                 await played.reach(call.id, step)
                 played.left(call.id)
@@ -283,6 +296,25 @@ def _is_content(event: AgentEvent) -> bool:
 
 def _same_step(one: CallEvent, other: CallEvent) -> bool:
     return type(one) is type(other) and (one.turn, one.id) == (other.turn, other.id)
+
+
+def _owners(events: Sequence[CallEvent], made: Iterable[tuple[int, str]]) -> list[str]:
+    """Of each event the id of its call. A question of a server has an id of its own, and is told with a call that
+    ran then: which of them it was for, nobody knows. `made` are the calls that the model made.
+    """
+    calls = {*made, *((event.turn, event.id) for event in events if isinstance(event, (ToolStarted, ToolFinished)))}
+    running: dict[tuple[int, str], None] = {}
+    owners: list[str] = []
+    for event in events:
+        key = event.turn, event.id
+        asks = isinstance(event, (ApprovalAsked, ApprovalAnswered)) and key not in calls
+        during = next((id for turn, id in running if turn == event.turn), None) if asks else None
+        owners.append(event.id if during is None else during)
+        if isinstance(event, ToolStarted):
+            running[key] = None
+        elif isinstance(event, ToolFinished):
+            running.pop(key, None)
+    return owners
 
 
 def _arguments(events: Iterable[AgentEvent]) -> dict[tuple[int, str], dict[str, Any]]:

@@ -27,6 +27,7 @@ from ...stream.segments import SegmentEvent
 from ...transport import HttpRequest, Transport
 from ..events import AgentEvent, RunStarted
 from ..hooks import Hooks
+from ..hosting import BESIDE
 from .masking import Mask
 from .recorded import (
     LARGEST,
@@ -55,7 +56,8 @@ class Recorder(Hooks):
         agent = Agent(..., transport=recorder.transport(AiohttpTransport()), hooks=[recorder])
 
     The path must be that of no file. `redactor` knows what else is secret, beside the agent's key and the environment.
-    Agents that run as tools are recorded by their events alone, as the tools they are.
+    Agents that run as tools are recorded by their events alone, as the tools they are. What the servers of tools ask
+    the model while they work is not recorded; the results of their calls are.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, redactor: Redactor | None = None) -> None:
@@ -225,6 +227,11 @@ class _Recorded:
     async def stream(self, request: HttpRequest) -> AsyncGenerator[bytes, None]:
         """As `Transport.stream`."""
         recorder = self._recorder
+        if BESIDE.get():
+            async with aclosing(self._inner.stream(request)) as body:
+                async for data in body:
+                    yield data
+            return
         recorder.asked(request)
         how, told = "closed", None
         try:

@@ -20,7 +20,7 @@ from ...providers.endpoint import Endpoint
 from ...refusals import shown_url
 from ...stream.segments import EventType, SegmentEvent
 from ...transport import HttpRequest
-from ..events import AgentEvent, RequestRetried, RunEnd, RunStarted, ToolProgress
+from ..events import AgentEvent, RequestRetried, RunEnd, RunFailed, RunFinished, RunStarted, ToolProgress
 from ..hooks import Hooks
 from ..loop import Agent
 from .masking import Mask
@@ -67,6 +67,8 @@ async def replay(recording: Recording, *, recut: Recut | None = None) -> AsyncGe
                     async for event in events:
                         if isinstance(event, RunEnd) and playing.played.was_stopped and playing.played.end is not None:
                             event = playing.played.end
+                        elif isinstance(event, (RunFinished, RunFailed)) and playing.played.had_questions:
+                            event = playing.played.with_usage(event)
                         told.append(event)
                         yield event
                 compare(number, run, told, playing.played.requests)
@@ -245,7 +247,8 @@ def _agent(header: Header, replay: _Replay) -> Agent:
     agent._text_parser = connection.text_parser("auto", agent._tools) if header.fallback else None
     agent._toolbox = PlayedToolbox(tools, lambda: replay.played)
     gate = PlayedGate(lambda: replay.played)
-    agent._bench = agent._bench._replace(gate=gate, executor=PlayedExecutor(gate, lambda: replay.played))
+    executor = PlayedExecutor(gate, lambda: replay.played, agent._host.tell)
+    agent._bench = agent._bench._replace(gate=gate, executor=executor)
     agent._sleep = _at_once
     return agent
 
