@@ -16,10 +16,11 @@ from toolwire.agent.compaction import NOTE_START
 from toolwire.agent.context import FULL, GOAL, Context
 from toolwire.agent.events import AgentEvent, HistoryCompacted, RunFailed, RunFinished
 from toolwire.agent.sessions.store import SessionStore
-from toolwire.agent.sizes import size_of
+from toolwire.agent.sizes import size_of, size_of_tools
 from toolwire.chunks import TokenUsage
 from toolwire.errors import ProviderError
 from toolwire.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart, system, user
+from toolwire.tools.definition import ToolDefinition
 
 
 def talk(count: int, words: int = 400) -> list[Message]:
@@ -173,15 +174,15 @@ def calls(messages: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
 
 async def test_the_agent_makes_room_before_it_asks() -> None:
     script = Script(*[sse(delta(content="It is 5."), delta(finish="stop"))] * 12)
-    it = agent(script, context_tokens=1_000, system_prompt="Be brief.")
+    it = agent(script, context_tokens=1_200, system_prompt="Be brief.")
     heard = []
     for number in range(12):
         events = await collect(it, f"Question {number}: {'word ' * 120}")
         assert last(events)
         heard += compactions(events)
     assert heard
-    assert all(event.window == 1_000 and event.tokens_after <= 500 < 800 <= event.tokens_before for event in heard)
-    assert heard[0].notes == ["6 old messages are no longer sent"]
+    assert all(event.window == 1_200 and event.tokens_after <= 600 < 960 <= event.tokens_before for event in heard)
+    assert heard[0].notes == ["8 old messages are no longer sent"]
     for request in script.requests:
         assert len(msgspec.json.encode(request)) < 7_000
         assert request["messages"][0] == {"role": "system", "content": "Be brief."}
@@ -259,7 +260,17 @@ async def test_what_was_estimated_counts_where_the_provider_says_nothing() -> No
     it = agent(script)
     events = await collect(it, "word " * 400)
     assert isinstance(events[-1], RunFinished)
-    assert it._context.tokens(it.messages) == estimate(it.messages) > 500
+    assert it._context.tokens(it.messages) == estimate(it.messages) + size_of_tools(it._tools) > 500
+
+
+def test_tools_take_room_too() -> None:
+    context, messages = Context(1_000), talk(3)
+    many = [ToolDefinition(f"tool_{number}", "word " * 100) for number in range(8)]
+    assert context.make_room(messages) is None
+    context.offers(many)
+    assert context.tokens(messages) == estimate(messages) + size_of_tools(many) > 1_000
+    context.offers([])
+    assert context.tokens(messages) == estimate(messages)
 
 
 async def test_what_was_left_out_is_left_out_of_the_session_too(tmp_path: Path) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from ..chunks import TokenUsage
 from ..messages import Message, ThinkingPart
+from ..tools.definition import ToolDefinition
 from .compaction import compact
-from .sizes import size_of
+from .sizes import size_of, size_of_tools
 
 FULL = 0.8
 """The share of the window from which a conversation is shortened: the rest is room for the answer and for what the
@@ -56,10 +57,15 @@ class Context:
 
     def __init__(self, window: int | None) -> None:
         self.window = window
+        self._tools = 0
         self._sizes: dict[int, tuple[Message, int]] = {}
         self._first: _Counted | None = None
         self._last: _Counted | None = None
         self._ratio = 1.0
+
+    def offers(self, tools: Iterable[ToolDefinition]) -> None:
+        """From now on these tools are described in every request, and take room in it."""
+        self._tools = size_of_tools(tools)
 
     def tokens(self, messages: Sequence[Message]) -> int:
         """How many tokens these messages take, as far as is known."""
@@ -89,7 +95,7 @@ class Context:
         window = self.window
         if window is None or (before < FULL * window and not force):
             return None
-        enough = estimate - int((before - GOAL * window) / self._ratio)
+        enough = estimate - self._tools - int((before - GOAL * window) / self._ratio)
         shorter = compact(messages, self._size, enough, hard=force)
         if shorter is None:
             return None
@@ -116,9 +122,9 @@ class Context:
             self._ratio = min(high, max(low, (counted.tokens - self._first.tokens) / grown))
 
     def _estimate(self, messages: Sequence[Message]) -> int:
-        """All of them. Each message is measured once, however often it is sent."""
+        """All of them, and the tools. Each message is measured once, however often it is sent."""
         self._sizes = {id(message): (message, self._size(message)) for message in messages}
-        return sum(self._sizes[id(message)][1] for message in messages)
+        return self._tools + sum(self._sizes[id(message)][1] for message in messages)
 
     def _size(self, message: Message) -> int:
         known = self._sizes.get(id(message))

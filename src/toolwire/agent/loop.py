@@ -155,6 +155,7 @@ class Agent:
             self._tools, gate, executor, parallel, self._bounds.calls, session=session, host=self._host
         )
         self._context = Context(context_tokens or window_of(self._connection.provider, self._connection.model))
+        self._context.offers(self._tools)
         self._notes: list[str] = []
         self.failure: ToolwireError | None = None
         """Why the last run failed, if it did."""
@@ -275,6 +276,7 @@ class Agent:
                 if changed := await self._toolbox.refresh(self._turn):
                     self._tools = self._toolbox.registry
                     self._bench = self._bench._replace(tools=self._tools)
+                    self._context.offers(self._tools)
                     yield changed
                 if compacted := self._context.make_room(self.messages):
                     yield self._take_over(compacted)

@@ -6,12 +6,14 @@ tokens. Code and JSON take a third more, which shows in the providers' own numbe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from ..messages import MediaPart, Message, OpaquePart, Part, TextPart, ThinkingPart, ToolCallPart
 from ..providers.encoding import inline_media
+from ..tools.definition import ToolDefinition
 
 BYTES_PER_TOKEN = 4
 PER_MESSAGE = 4
@@ -31,6 +33,11 @@ def size_of(message: Message) -> int:
     if isinstance(message.content, str):
         return PER_MESSAGE + _words(message.content)
     return PER_MESSAGE + sum(map(_part, message.content)) + sum(map(_data, message.provider_data))
+
+
+def size_of_tools(tools: Iterable[ToolDefinition]) -> int:
+    """What the descriptions of tools take, in tokens, estimated."""
+    return sum(PER_CALL + _words(msgspec.json.encode(tool.as_json())) for tool in tools)
 
 
 def _part(part: Part) -> int:

@@ -202,7 +202,7 @@ class _Events:
         self._filled = anyio.current_time()
 
     def floods(self, piece: bytes) -> bool:
-        """Whether it sends nothing but lines, empty ones or comments: they cost nothing to send and something to read."""
+        """Whether it sends nothing but lines, empty ones or comments: these cost nothing to send, and time to read."""
         now = anyio.current_time()
         self._lines = min(float(LINES), self._lines + (now - self._filled) * LINES_EACH_SECOND)
         self._filled = now
