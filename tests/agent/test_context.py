@@ -264,9 +264,8 @@ async def test_what_was_estimated_counts_where_the_provider_says_nothing() -> No
 
 
 def test_tools_take_room_too() -> None:
-    context, messages = Context(1_000), talk(3)
+    context, messages = Context(100_000), talk(3)
     many = [ToolDefinition(f"tool_{number}", "word " * 100) for number in range(8)]
-    assert context.make_room(messages) is None
     context.offers(many)
     assert context.tokens(messages) == estimate(messages) + size_of_tools(many) > 1_000
     context.offers([])
