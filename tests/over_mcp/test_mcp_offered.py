@@ -74,7 +74,7 @@ async def run(tool: ToolDefinition) -> None:
 async def why(tool: ToolDefinition) -> str:
     with pytest.raises(McpFailed) as caught:
         await run(tool)
-    return caught.value.why
+    return str(caught.value.why)
 
 
 @pytest.mark.parametrize("changes", [False, True])

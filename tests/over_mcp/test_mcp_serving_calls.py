@@ -77,7 +77,7 @@ def test_no_calls_at_a_time_is_no_server() -> None:
 async def test_a_person_who_does_not_answer_has_said_no(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "ANSWER_SECONDS", 0.05)
 
-    async def never(context: object, params: types.ElicitRequestFormParams) -> types.ElicitResult:
+    async def never(context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
         assert await asyncio.to_thread(until, lambda: not server._questions._askers)
         assert not server._questions._waiting
         return types.ElicitResult(action="accept", content={"run": True})

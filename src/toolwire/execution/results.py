@@ -52,8 +52,8 @@ def written(value: Any) -> Ending:
 
 def _media(output: ToolOutput) -> tuple[MediaPart, ...]:
     """Its media, held apart from those that the tool has; raises where they are none, or cannot be sent or kept."""
-    named = [msgspec.structs.replace(part, name=part.name and clean(part.name)) for part in output.media]
-    return msgspec.json.decode(msgspec.json.encode(named), type=tuple[MediaPart, ...])
+    text = json.dumps(msgspec.to_builtins(output.media), ensure_ascii=False, allow_nan=False)
+    return msgspec.json.decode(clean(text), type=tuple[MediaPart, ...])
 
 
 def failure(error: BaseException) -> Ending:
