@@ -51,13 +51,12 @@ class Browser:
 
 @pytest.fixture
 def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
-    it = Browser()
+    it, before = Browser(), set(threading.enumerate())
     monkeypatch.setattr(webbrowser, "open", it.open)
     monkeypatch.setenv("BROWSER", "any")
     yield it
-    for thread in threading.enumerate():
-        if thread.daemon and thread is not threading.current_thread():
-            thread.join(2)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(2)
 
 
 def login(path: Path, browser: Browser, *, interactive: bool = True) -> Login:

@@ -108,7 +108,7 @@ def _preview_lines(request: ApprovalRequest, width: int) -> Iterator[Line]:
 
 def _headed(preview: str) -> tuple[str, str]:
     """The sentence above a preview, and what stands behind bars: of what is no diff, the first line is the sentence."""
-    if preview.startswith("--- "):
+    if preview.startswith(("-", "+", "@", " ")):
         return "What it would change:", preview
     words, _, below = preview.partition("\n")
     return words, below

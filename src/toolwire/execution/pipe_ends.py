@@ -90,9 +90,12 @@ class _End:
                 value = call()
             except OSError as error:
                 value = error
-            # A closed loop: nobody waits, and the descriptor ends with the process.
-            with suppress(RuntimeError):
+            try:
                 self._loop.call_soon_threadsafe(done, value)
+            except RuntimeError:  # the loop is closed, and nobody waits
+                self._busy = False
+                if self._closed:
+                    os.close(self._descriptor)
 
         threading.Thread(target=run, daemon=True, name="toolwire-pipe").start()
 
