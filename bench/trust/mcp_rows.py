@@ -31,10 +31,11 @@ ROWS = (
         mcp_definitions.names,
     ),
     Row(
-        "H1 nothing of a connected program is left",
+        "D2 nothing of a connected program is left",
         "misbehaving programs (double fork, own sessions, SIGTERM ignored, supervisor stopped or killed, floods) that "
-        "stay connected: closed, cancelled, killed or left by a Toolwire that is killed -9, at random moments: 0 "
-        "processes, descriptors or waiting readers left, none later than 5 seconds",
+        "stay connected: closed, cancelled, killed or left by a Toolwire that is killed -9 (those that attack their "
+        "supervisor not: then nobody is there to hold them), at random moments: 0 processes, descriptors or waiting "
+        "readers left, none later than 5 seconds",
         500,
         attached.endings,
     ),
