@@ -471,6 +471,10 @@ QUESTIONS: list[tuple[str, str, Body, str]] = [
 ]
 
 
+QUICK = ("read_file", "list_files")
+"""Tools whose questions are asked in every run of the tests; those of the others take half a minute, for the figures."""
+
+
 def complete(model: LocalModel, body: Body) -> Body:
     request = urllib.request.Request(
         f"{model.base_url}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
@@ -491,7 +495,9 @@ def run(name: str, arguments: Body) -> str:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("local-model")
-@pytest.mark.parametrize("tool", list(DEMO_DEFINITIONS))
+@pytest.mark.parametrize(
+    "tool", [name if name in QUICK else pytest.param(name, marks=pytest.mark.figures) for name in DEMO_DEFINITIONS]
+)
 def test_the_real_model_calls_rightly_and_answers_with_the_result(local_model: LocalModel, tool: str) -> None:
     """Nine calls in ten must be right; every answer to a right call must hold the result."""
     wrong: list[str] = []
@@ -519,7 +525,7 @@ def test_the_real_model_talks(local_model: LocalModel, question: str) -> None:
     assert question != "Who are you?" or "SmolLM2" in said["content"]
 
 
-@pytest.mark.slow
+@pytest.mark.figures
 @pytest.mark.xdist_group("local-model")
 def test_the_real_model_calls_tools_it_has_no_written_examples_for(local_model: LocalModel) -> None:
     right = 0
