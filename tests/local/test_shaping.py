@@ -472,7 +472,7 @@ QUESTIONS: list[tuple[str, str, Body, str]] = [
 
 
 QUICK = ("read_file", "list_files")
-"""Tools whose questions are asked in every run of the tests; those of the others take half a minute, for the figures."""
+"""Tools whose questions are asked in every run of the tests; those of the others are asked in the figures."""
 
 
 def complete(model: LocalModel, body: Body) -> Body:
