@@ -222,7 +222,7 @@ def changed_bytes(count: int, seed: int) -> Found:
 def _read(text: str | bytes) -> list[ServerConfig]:
     data = text.encode() if isinstance(text, str) else text
     try:
-        return read_servers(data, form="json", scope="project", source="/work/.mcp.json").servers
+        return read_servers(data, form="json", scope="project", source="/home/me/project/.mcp.json").servers
     except Exception as error:
         if type(error).__name__ != "ConfigError":
             raise

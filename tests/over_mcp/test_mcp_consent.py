@@ -18,7 +18,7 @@ from toolwire.mcp.consent import Consents, consent_lines, consents_path
 from toolwire.mcp.reading import read_servers
 
 
-def config_of(entry: dict[str, Any], source: str = "/work/.mcp.json", name: str = "time") -> ServerConfig:
+def config_of(entry: dict[str, Any], source: str = "/home/me/project/.mcp.json", name: str = "time") -> ServerConfig:
     data = json.dumps({"mcpServers": {name: entry}}).encode()
     (config,) = read_servers(data, form="json", scope="project", source=source).servers
     return config
@@ -58,7 +58,7 @@ def test_what_may_be_misread_is_told(entry: dict[str, Any], words: str) -> None:
 def test_all_of_a_program_is_shown() -> None:
     assert consent_lines(config_of(PROGRAM), "/work") == [
         "server: time",
-        "named in: /work/.mcp.json",
+        "named in: /home/me/project/.mcp.json",
         "runs the program:",
         "  uvx",
         "  mcp-server-time",
@@ -75,7 +75,7 @@ def test_all_of_a_program_is_shown() -> None:
 def test_all_of_an_address_is_shown() -> None:
     assert consent_lines(config_of(ADDRESS), "/work") == [
         "server: time",
-        "named in: /work/.mcp.json",
+        "named in: /home/me/project/.mcp.json",
         "talks to: 'https://x.example/mcp?a=${Q:-1}'",
         "with the headers:",
         "  'X-Key: Bearer ${KEY}'",
@@ -152,7 +152,7 @@ def test_consent_is_for_one_server_of_one_file() -> None:
     consents = Consents(None)
     consents.give(config_of(PROGRAM))
     assert not consents.given(config_of(PROGRAM, name="other"))
-    assert not consents.given(config_of(PROGRAM, source="/work/.cursor/mcp.json"))
+    assert not consents.given(config_of(PROGRAM, source="/home/me/project/.cursor/mcp.json"))
     assert not consents.given(config_of(ADDRESS))
     changes: list[dict[str, Any]] = [{"scope": "user"}, {"entry": ""}, {"args": ("mcp-server-time",)}, {"cwd": "/x"}]
     for change in (*changes, {"risk": "read"}, {"allow": ()}, {"enabled": False}):

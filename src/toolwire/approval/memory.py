@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from ..errors import ConfigError
+from ..files.whole import put_in_place
 from ..stream.invocation import ToolInvocation
 from ..tools.definition import Risk, ToolDefinition
 from .commands.command_line import Command, Word
@@ -180,7 +180,7 @@ class FileMemory:
                 raise ConfigError(f"{path} cannot take one more rule", hint="Delete decisions that you do not need.")
             if not _is_same(read_back[-1].rule, rule) or read_back[-1].workspace != workspace.root:
                 raise ConfigError("this decision cannot be kept in a file", hint="Answer for this session instead.")
-            _replace(path, data)
+            put_in_place(path, data)
 
 
 def _is_same(one: Rule, other: Rule) -> bool:
@@ -212,26 +212,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Puts a whole file in place of another, and on the disk."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 _HEAD = """# What was allowed or denied for always, each rule in its workspace. Delete what should be asked again.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
 from ..files.locks import lock
+from ..files.whole import put_in_place
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of the whole file."""
@@ -81,7 +81,7 @@ class KeptFile:
                 if len(data) > MAX_BYTES:
                     raise self.unusable("cannot take more", "Forget servers that you do not use any more.")
                 with self._written():
-                    _replace(self._path, data, descriptor)
+                    put_in_place(self._path, data)
         finally:
             os.close(descriptor)
 
@@ -136,19 +136,3 @@ def _written_down(entries: Entries) -> bytes:
 
 def _signature(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
-
-
-def _replace(path: Path, data: bytes, folder: int) -> None:
-    """Puts a whole file in place of another, and on the disk."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    os.fsync(folder)
