@@ -281,3 +281,22 @@ async def test_an_interrupt_stops_a_run_in_a_thread_of_its_own() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert stopped.wait(SECONDS / 2)
+
+
+async def test_calls_that_were_stopped_before_their_turn_leave_no_ticket() -> None:
+    begun = asyncio.Event()
+
+    async def wait(_: dict[str, Any]) -> None:
+        begun.set()
+        await asyncio.sleep(SECONDS)
+
+    tool = a_tool("wait", wait)
+    calls = the_calls(*[(tool, {"text": str(number)}) for number in range(5)], parallel=1)
+    gate = calls._bench.gate
+    async with aclosing(calls.run()) as events:
+        async for event in events:
+            if isinstance(event, ToolStarted):
+                await begun.wait()
+                assert len(gate._given) == 4
+                break
+    assert not gate._given

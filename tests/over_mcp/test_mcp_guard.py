@@ -205,3 +205,10 @@ def test_the_streams_end_at_a_fault_and_with_the_transport() -> None:
     assert (count, ends) == (0, ["end"])
     assert fault is not None
     assert fault.why == "limit"
+
+
+@pytest.mark.parametrize("id", [None, [], {}, 1.5, True])
+def test_a_cancellation_of_nothing_costs_nobody_anything(guard: Guard, id: Any) -> None:
+    assert not guard.passes(note("notifications/cancelled", requestId=id))
+    assert guard.passes(note("notifications/cancelled", requestId=7))
+    assert guard.fault is None

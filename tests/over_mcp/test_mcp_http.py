@@ -561,3 +561,17 @@ def _certificate(folder: Any) -> str:
     with open(path, "a") as file, open(f"{path}.crt") as more:
         file.write(more.read())
     return path
+
+
+async def test_lines_of_a_stream_are_bounded_at_once_and_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("anyio.current_time", lambda: now)
+    events = http_bodies._Events()
+    assert not events.floods(b"\n" * (http_bodies.LINES - 1) + b"\r")
+    assert events.floods(b"\n")
+    now = 10.0
+    assert not events.floods(b": ping\n" * (10 * http_bodies.LINES_EACH_SECOND - 1))
+    assert events.floods(b"\r\n")
+    now = 10_000.0
+    assert not events.floods(b"\n" * http_bodies.LINES)
+    assert events.floods(b"\n")

@@ -20,6 +20,7 @@ from cyclopts import Parameter
 from ..approval.audit import audit_path
 from ..approval.files import load_policy, policy_paths
 from ..errors import ConfigError
+from ..mcp.sdk import check_sdk
 from ..redaction import Redactor
 from ..tools.definition import ToolDefinition
 from ..tools.function import as_definition
@@ -76,7 +77,7 @@ def serve(
         Let --http name an address that other machines reach. Whoever has the token can then call the tools from
         there, and nothing is encrypted: put it behind something that does that.
     """
-    _check_sdk()
+    check_sdk()
     if http is None:
         if token_file is not None or expose:
             raise ConfigError("--token-file and --expose are about --http", hint="Give --http PORT with them.")
@@ -107,13 +108,6 @@ def serve(
 
     hosts = frozenset(name.lower() for name in names) if is_local else None
     return _run(serve_http(server, listening, token=token, hosts=hosts, on_ready=tell))
-
-
-def _check_sdk() -> None:
-    try:
-        import mcp.server  # noqa: F401
-    except ImportError:
-        raise ConfigError("the MCP SDK is not installed", hint="Install it: pip install 'toolwire[mcp]'") from None
 
 
 def _server(

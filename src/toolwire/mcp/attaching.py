@@ -15,7 +15,7 @@ from ..approval.hidden import marked
 from ..errors import ConfigError, McpFailed
 from ..messages import MediaPart, Message, Part, TextPart
 from ..tools.check import cut
-from .offered import import_sdk
+from .sdk import import_sdk
 
 if TYPE_CHECKING:
     from .connection import Connection

@@ -22,6 +22,7 @@ from ..tools.running import CURRENT
 from .config import ServerConfig
 from .definitions import digest, is_offered, is_shown_whole, tool_of
 from .pins import Pins
+from .sdk import import_sdk
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -294,13 +295,6 @@ class OfferedServer:
 
     def _failed(self, what: str, why: str) -> McpFailed:
         return McpFailed(f"the MCP server {self.config.name!r} {what}", server=self.config.name, why=why)
-
-
-def import_sdk() -> None:
-    """Imports the SDK, which takes most of a second: in a thread, so that nobody waits who need not."""
-    from . import connection
-
-    del connection
 
 
 def _named(names: list[str]) -> str:

@@ -10,7 +10,6 @@ waits for it longer than `patience`, and once.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import shlex
 from collections.abc import Iterable, Mapping
@@ -28,8 +27,9 @@ from .config import ServerConfig
 from .host import FillIn, Host
 from .log import ServerLog, log_path
 from .names import check_names
-from .offered import OfferedServer, import_sdk
+from .offered import OfferedServer
 from .pins import Pins
+from .sdk import check_sdk, import_sdk
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -86,8 +86,8 @@ class McpServers:
     ) -> None:
         configs = list(servers)
         check_names(configs)
-        if any(config.enabled for config in configs) and importlib.util.find_spec("mcp") is None:
-            raise ConfigError("MCP servers need the SDK for them", hint="pip install 'toolwire[mcp]'")
+        if any(config.enabled for config in configs):
+            check_sdk()
         self._pins = pins or Pins(None)
         self._workspace = os.path.abspath(workspace)
         self._environment = os.environ if environment is None else environment
