@@ -145,18 +145,20 @@ class RunServers(NamedTuple):
 
 def servers_for_run(
     root: str,
-    console: Console,
+    console: Console | None,
     *,
     person: bool,
     wanted: bool,
     only: Sequence[str] | None,
     config: Sequence[str],
     fill_in: FillIn | None = None,
+    tell: Tell = say,
 ) -> RunServers:
     """The servers whose tools a run has: `only` these, else all that are set up, and those of `config` files.
 
-    A `person` is asked about each server of the project that they have not agreed to yet. Without one, or without their
-    yes, it is left out, and the words say so. Where none is `wanted`, no file is read.
+    A `person` is asked, at the `console`, about each server of the project that they have not agreed to yet. Without
+    both, or without their yes, it is left out, and the words say so. Where none is `wanted`, no file is read.
+    What a login in the person's browser has to say is told to `tell`.
     """
     if not wanted:
         if only or config:
@@ -167,7 +169,7 @@ def servers_for_run(
     used: list[ServerConfig] = []
     told: list[str] = []
     for each in here.chosen(only or ()):
-        if here.may_start(each) or (person and consented(here, each, console)):
+        if here.may_start(each) or (person and console is not None and consented(here, each, console)):
             used.append(each)
             told.append(f"{marked(each.name)}{_count_words(here, each)}")
         else:
@@ -175,7 +177,7 @@ def servers_for_run(
                 f"MCP server {marked(each.name)} of this project needs your consent: {TRUST} {for_shell(each.name)}"
             )
     words = [f"MCP: {', '.join(told)}"] if told else []
-    servers = here.open(used, person=person, fill_in=fill_in) if used else None
+    servers = here.open(used, person=person, fill_in=fill_in, tell=tell) if used else None
     return RunServers(servers, words + problems, problems)
 
 

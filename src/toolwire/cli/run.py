@@ -7,48 +7,36 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from ..agent.asking import Retries
 from ..agent.bounds import Bounds
-from ..agent.endpoint import environment
 from ..agent.events import AgentEvent
-from ..agent.loop import Agent
-from ..approval.audit import audit_path
-from ..approval.files import load_policy, policy_paths
-from ..approval.memory import FileMemory
+from ..approval.files import policy_paths
 from ..approval.policy import Mode, Policy
 from ..errors import ConfigError
 from ..mcp.attaching import attached, is_reference
 from ..mcp.servers import McpServers
 from ..messages import Part
-from ..providers.catalog import find_provider
-from ..providers.encoding import check_tool_choice
-from ..providers.endpoint import resolve
-from ..refusals import shown_url
-from ..transport import AiohttpTransport, Timeouts, Transport
+from ..transport import Timeouts
 from .ask import TerminalQuestion
+from .assembly import Assembly, Options, as_model, describe
 from .choose import check_choice, choose_model
 from .console import PlainConsole, has_person
 from .conversation import Conversation
 from .faults import say
 from .forms import TerminalForms
 from .inputs import STANDARD_INPUT, as_text, read_whole
-from .install import NAME, ensure_weights
+from .install import ensure_weights
 from .keeping import Keeping, check_resume
-from .mcp_servers import servers_for_run
 from .recordings import recording, replay_recording
 from .screen import Screen
-from .toolset import ToolSet, set_words, tools_of
+from .toolset import ToolSet
 from .visible import json_bytes
-from .working import find_workspace, missing_folders
+from .working import find_workspace
 
-EMBEDDED_WORDS = (
-    f"{NAME}, a very small model running on this machine: enough to see everything work, not to think with."
-)
 DEMO_QUESTION = "What time is it in Tokyo?"
 
 
@@ -184,60 +172,51 @@ def run(
         else:
             check_choice(model, base_url, os.environ)
             chosen = as_text(model) if model is not None else choose_model(os.environ, console, ask=not json)
-        if chosen.lower().endswith(".gguf") and find_provider(chosen.partition(":")[0]) is None:
-            chosen = f"local:{chosen}"
-        words = describe(chosen, base_url)
+        chosen = as_model(chosen)
+        describe(chosen, base_url)  # one that cannot be asked is told of before anything is opened
 
-        policy = load_policy(workspace, mode=None if mode is None else as_text(mode), paths=files)
         screen = Screen(console)
         asker = TerminalQuestion(console, screen, kept_in=str(files.always)) if person and not headless else None
-        chosen_set: ToolSet = tools or ("demo" if words == EMBEDDED_WORDS else "builtin")
-        offered = [] if no_tools else tools_of(chosen_set, workspace, asker, sandbox=not no_sandbox)
-        named = bool(mcp or mcp_config) or any(map(is_reference, attach or []))
-        more = servers_for_run(
-            workspace.root,
-            console,
-            person=asker is not None,
-            wanted=not no_mcp and (named or not (no_tools or words == EMBEDDED_WORDS)),
-            only=mcp,
-            config=mcp_config or [],
-            fill_in=None if asker is None else TerminalForms(console, asker.held),
-        )
-        if more.servers is None:
-            check_tool_choice(as_text(tool_choice), offered)
-        transport: Transport = AiohttpTransport(timeouts=Timeouts(idle=timeout))
         recorder = None if record is None else closing.enter_context(recording(record))
-        agent = Agent(
+        made = Assembly(
+            workspace, files, person=asker, fill_in=None if asker is None else TerminalForms(console, asker.held)
+        ).make(
+            Options(
+                system=as_text(system),
+                tools=tools,
+                no_tools=no_tools,
+                mcp=tuple(mcp or ()),
+                no_mcp=no_mcp,
+                mcp_config=tuple(mcp_config or ()),
+                needs_servers=any(map(is_reference, attach or [])),
+                sandbox=not no_sandbox,
+                stream_parser=None if stream_parser is None else as_text(stream_parser),
+                repair=repair,
+                mode=None if mode is None else as_text(mode),
+                audit=not no_audit,
+                tool_choice=as_text(tool_choice),
+                bounds=bounds,
+                retries=Retries(attempts=retries + 1),
+                timeout=timeout,
+            ),
             chosen,
-            offered if more.servers is None else [*offered, more.servers],
-            system_prompt=as_text(system),
-            approve=asker,
-            policy=policy,
-            workspace=workspace,
-            memory=FileMemory(files.always),
-            audit=None if no_audit else audit_path(os.environ),
-            base_url=base_url,
-            transport=transport if recorder is None else recorder.transport(transport),
-            tool_choice=as_text(tool_choice),
-            bounds=bounds,
-            retries=Retries(attempts=retries + 1),
-            stream_parser=None if stream_parser is None else as_text(stream_parser),
-            repair=repair,
-            hooks=[] if recorder is None else [recorder],
+            base_url,
             session=keeping.session_for(chosen, base_url),
+            hooks=[] if recorder is None else [recorder],
+            around=(lambda transport: transport) if recorder is None else recorder.transport,
+            console=console,
         )
-        if words == EMBEDDED_WORDS:
+        if made.is_embedded:
             ensure_weights()
-        to_attach = _attaching(attach or [], read, more.servers)
+        to_attach = _attaching(attach or [], read, made.servers)
         if json:
-            for line in more.problems:
+            for line in made.problems:
                 say(line)
-            return Conversation(agent, _print_json, attach=to_attach).ask_once(as_text(question or DEMO_QUESTION))
-        tool_words = set_words(offered, workspace, missing_folders(files)) if offered or more.servers is None else []
-        screen.header(words, *tool_words, *more.words, *_mode_words(policy, headless))
+            return Conversation(made.agent, _print_json, attach=to_attach).ask_once(as_text(question or DEMO_QUESTION))
+        screen.header(made.words, *made.tool_words, *made.server_words, *_mode_words(made.policy, headless))
         if resumed := keeping.resumed_words():
             screen.header(*resumed)
-        conversation = Conversation(agent, screen.show, screen, attach=to_attach)
+        conversation = Conversation(made.agent, screen.show, screen, attach=to_attach)
         if question is None and person:
             return conversation.chat(at_end=keeping.tell)
         if question is None:
@@ -281,18 +260,6 @@ def _bounds(turns: int, tokens: int | None, seconds: float | None) -> Bounds:
     if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
         raise ConfigError(f"--max-seconds {seconds:g} is no time to work in", hint="Give seconds, such as 600.")
     return Bounds(turns=turns, tokens=tokens, seconds=seconds)
-
-
-def describe(model: str, base_url: str | None) -> str:
-    """What is about to be asked, in one plain line; also where a model that cannot be asked is told of."""
-    endpoint = resolve(model, environment(model), base_url=base_url)
-    provider = endpoint.provider
-    if provider.name != "local" or base_url:
-        maker = "" if provider.name == "openai-compatible" else f" from {provider.title.partition(' (')[0]}"
-        return f"{endpoint.model}{maker}, at {shown_url(endpoint.base_url)}"
-    if endpoint.model == provider.default_model:
-        return EMBEDDED_WORDS
-    return f"{Path(endpoint.model).name}, running on this machine."
 
 
 def _mode_words(policy: Policy, headless: bool) -> list[str]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..approval.places import Workspace
 from ..tools.definition import ToolDefinition
-from .ask import TerminalQuestion
 from .inputs import as_text
+
+if TYPE_CHECKING:
+    from .assembly import Person
 
 ToolSet = Literal["builtin", "demo"]
 
 
-def tools_of(
-    name: ToolSet, workspace: Workspace, person: TerminalQuestion | None, *, sandbox: bool
-) -> list[ToolDefinition]:
-    """The tools of a set, for this workspace and whoever is at the terminal."""
+def tools_of(name: ToolSet, workspace: Workspace, person: Person | None, *, sandbox: bool) -> list[ToolDefinition]:
+    """The tools of a set, for this workspace and whoever can be asked."""
     if name == "demo":
         from ..tools.demo import demo_tools
 
