@@ -82,17 +82,18 @@ class Context:
                 self._learn(counted)
         return self._in_tokens(estimate)
 
-    def make_room(self, messages: Sequence[Message], *, force: bool = False) -> Compacted | None:
-        """The conversation made shorter, if it takes 80 % of the window, or if it must be.
+    def make_room(self, messages: Sequence[Message], *, force: bool = False, wanted: bool = False) -> Compacted | None:
+        """The conversation made shorter, if it takes 80 % of the window, or if it must be, or if someone wants it so.
 
         It must (`force`) where the provider refused it: then the results of the last turn are shortened too, if nothing
-        else helps, and None means that there is nothing left to shorten. What was left out once stays out.
+        else helps, and None means that there is nothing left to shorten. What was left out once stays out. What is
+        `wanted` shorter becomes half as long, if it can.
         """
         estimate = self._estimate(messages)
         before = self._in_tokens(estimate)
         if force:
             self.window = before if self.window is None else min(self.window, before)
-        window = self.window
+        window = before if wanted else self.window
         if window is None or (before < FULL * window and not force):
             return None
         enough = estimate - self._tools - int((before - GOAL * window) / self._ratio)

@@ -52,6 +52,7 @@ from .history import REFUSED_MEDIA, all_refused, as_foreign, as_message, broken_
 from .hooks import Hooks, RunFacts, RunHooks
 from .hosting import AgentHost
 from .interruption import Interruption
+from .kept import Kept
 from .mistakes import Mistakes
 from .toolbox import Toolbox
 
@@ -146,7 +147,7 @@ class Agent:
         )
         executor = Executor(gate, redactor=Redactor(self._connection.secrets))
         self._hooks = tuple(hooks)
-        self._session = session
+        self._kept = Kept(session)
         if session is not None:
             session.hide(self._redactor)
         self._host = AgentHost(gate, self._connection, self._sending, self._count)
@@ -163,10 +164,50 @@ class Agent:
         """What the last run, or the one that goes on, has used up."""
         self._running: Interruption | None = None
         self._leaving: list[asyncio.Task[None]] = []
-        self.messages: list[Message] = list(session.messages) if session is not None else []
-        self._turn = session.turn if session is not None else 0
         if system_prompt and not self.messages:
-            self._say(system(system_prompt))
+            self._kept.said(system(system_prompt))
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation so far."""
+        return self._kept.messages
+
+    @messages.setter
+    def messages(self, messages: list[Message]) -> None:
+        self._kept.messages[:] = messages
+
+    @property
+    def tools(self) -> ToolRegistry:
+        """What the model can call now."""
+        return self._tools
+
+    @property
+    def parser(self) -> str:
+        """How calls are read, as in `RunStarted`."""
+        return self._parser.name
+
+    @property
+    def policy(self) -> Policy:
+        """The rules that hold now, with what was decided on the way. Its mode may be set between two calls."""
+        return self._bench.gate.policy
+
+    @property
+    def window(self) -> int | None:
+        """How many tokens the model can read, where that is known."""
+        return self._context.window
+
+    def tokens(self) -> int:
+        """How many the conversation takes, as far as is known."""
+        return self._context.tokens(self.messages)
+
+    def compact(self) -> HistoryCompacted | None:
+        """Makes the conversation shorter now, between two runs; None where nothing is left that may be left out."""
+        compacted = self._context.make_room(self.messages, wanted=True)
+        return None if compacted is None else self._take_over(compacted)
+
+    def follow(self, other: Agent) -> None:
+        """Goes on with the conversation of another agent, which asks nothing more: another model, other tools."""
+        self._kept.follow(other._kept)
 
     async def __aenter__(self) -> Agent:
         await self._connection.open()
@@ -249,9 +290,8 @@ class Agent:
                 timer.cancel()
             if end is None:
                 end = RunInterrupted(spent.turns, spent.usage)
-                if self._session is not None:
-                    with suppress(SessionFailed):
-                        self._session.noted(end)
+                with suppress(SessionFailed):
+                    self._kept.noted(end)
             await hooks.leave(end)
 
     async def _run(self, prompt: Message, tool_choice: str, spent: Spent) -> AsyncGenerator[AgentEvent, None]:
@@ -260,7 +300,7 @@ class Agent:
             self._connection.provider,
             self._connection.model,
             self._parser.name,
-            self._session.id if self._session is not None else "",
+            "" if self._kept.session is None else self._kept.session.id,
         )
         try:
             await self._bench.hooks.on_run(self, prompt, tool_choice)
@@ -268,19 +308,19 @@ class Agent:
             if has_media(prompt):
                 # What this provider does not take would stand in the way of every later question.
                 self._connection.request(messages=[*self.messages, prompt])
-            self._say(prompt)
+            self._kept.said(prompt)
             while True:
                 spent.next_turn()
-                self._turn += 1
-                yield TurnStarted(self._turn)
-                if changed := await self._toolbox.refresh(self._turn):
+                self._kept.turn += 1
+                yield TurnStarted(self._kept.turn)
+                if changed := await self._toolbox.refresh(self._kept.turn):
                     self._tools = self._toolbox.registry
                     self._bench = self._bench._replace(tools=self._tools)
                     self._context.offers(self._tools)
                     yield changed
                 if compacted := self._context.make_room(self.messages):
                     yield self._take_over(compacted)
-                await self._bench.hooks.before_request(self._turn, tuple(self.messages))
+                await self._bench.hooks.before_request(self._kept.turn, tuple(self.messages))
 
                 asking = self._asking(tool_choice)
                 mistakes = Mistakes(self._tools, self._parser)
@@ -316,7 +356,7 @@ class Agent:
                     said = self._context.tokens([*self.messages, answer]) if answer.parts else 0
                     spent.answered(stream.usage, said)
                     if not answer.tool_calls:
-                        self._answered(answer)
+                        self._kept.answered(answer)
                         self._mention_media(stream.error)
                         raise stream.error
                 else:
@@ -331,7 +371,7 @@ class Agent:
                     results = [part for part in self.messages[-1].parts if isinstance(part, ToolResultPart)]
                     spent.made_calls(answer.tool_calls, results, ran=may_call and bool(stream.invocations))
                 else:
-                    self._answered(answer)
+                    self._kept.answered(answer)
                     if stream.stop_reason is StopReason.PAUSE:
                         continue  # the provider wants the turn as it stands sent back, and goes on
                     if not mistakes.made(stream):
@@ -339,7 +379,7 @@ class Agent:
                         return
                     spent.made_calls((), (), ran=False)
                 if mistakes.made(stream):
-                    self._say(user(mistakes.words(stream)))
+                    self._kept.said(user(mistakes.words(stream)))
         except ToolwireError as error:
             self.failure = error
             yield RunFailed(error.info(), spent.turns, spent.usage)
@@ -365,8 +405,8 @@ class Agent:
             return Stream(
                 self._connection.wire,
                 tools or (),
-                turn=self._turn,
-                segment_id_prefix=f"t{self._turn}-",
+                turn=self._kept.turn,
+                segment_id_prefix=f"t{self._kept.turn}-",
                 live_arguments=True,
                 stream_parser=parser,
                 on_error=partial(hide_secrets, request=request, redactor=self._redactor),
@@ -376,7 +416,7 @@ class Agent:
             self._transport,
             make_request,
             make_stream,
-            turn=self._turn,
+            turn=self._kept.turn,
             retries=self._retries,
             redactor=self._redactor,
             mend=mend,
@@ -395,8 +435,8 @@ class Agent:
         invocations, problems = stream.invocations, stream.problems
         if not may_call:  # some services do not know `none`, and a model may write a call that it was not told of
             invocations, problems = [], dict.fromkeys([part.id for part in answer.tool_calls], NO_CALLS)
-        calls = self._host.calls = Calls(self._bench, answer.tool_calls, invocations, problems, turn=self._turn)
-        self._answered(answer)
+        calls = self._host.calls = Calls(self._bench, answer.tool_calls, invocations, problems, turn=self._kept.turn)
+        self._kept.answered(answer)
         try:
             async with aclosing(calls.run()) as events:
                 async for event in events:
@@ -411,7 +451,7 @@ class Agent:
         self._host.calls = None
         self._leaving += calls.leaving
         self.spent.add_nested(calls.nested)
-        self._settle(calls.results())
+        self._kept.settled(calls.results())
 
     async def _no_other_run(self) -> None:
         """Waits for the end of a run that was left without a word; one that someone still reads is an error."""
@@ -432,40 +472,21 @@ class Agent:
         answer = stream.message
         answer.origin = self._connection.provider
         kept = broken_answer(answer, self._connection.wire)
-        self._answered(kept)
+        self._kept.answered(kept)
         if kept.tool_calls:
-            self._settle(all_refused(kept.tool_calls, "cancelled: the answer was interrupted before it ran"))
-
-    def _settle(self, results: Message) -> None:
-        """Every call of the last answer has its result."""
-        self.messages.append(results)
-        if self._session is not None:
-            self._session.settled(self._turn, results)
-
-    def _say(self, message: Message) -> None:
-        if self._session is not None:
-            self._session.said(message)
-        self.messages.append(message)
-
-    def _answered(self, answer: Message) -> None:
-        """The model's answer, or what is left of one, unless nothing is."""
-        if not (answer.parts or answer.provider_data):
-            return
-        if self._session is not None:
-            self._session.answered(self._turn, answer)
-        self.messages.append(answer)
+            self._kept.settled(all_refused(kept.tool_calls, "cancelled: the answer was interrupted before it ran"))
 
     def _moved(self) -> HistoryMoved | None:
         """What the history lost on its way to this provider, where that is news."""
         if self._connection.notes == self._notes:
             return None
         self._notes = self._connection.notes
-        return HistoryMoved(self._turn, self._notes) if self._notes else None
+        return HistoryMoved(self._kept.turn, self._notes) if self._notes else None
 
     def _mention_media(self, error: ToolwireError) -> None:
         """Puts words in the place of media that the service itself has refused: every later request would hold them."""
         if error.facts.get("status") in REFUSED_MEDIA and (mentioned := without_unread_media(self.messages)):
-            self._rewrite(mentioned)
+            self._kept.rewritten(mentioned)
 
     def _mend(self, error: ToolwireError) -> bool:
         """Leaves out what this provider gave to go back with its answers, where it refuses that; nothing else would."""
@@ -473,7 +494,7 @@ class Agent:
             return False
         foreign = as_foreign(self.messages, self._connection.provider, self._connection.wire)
         if foreign is not None:
-            self._rewrite(foreign)
+            self._kept.rewritten(foreign)
         return foreign is not None
 
     def _change_for(self, error: ToolwireError | None) -> HistoryCompacted | ParserChanged | None:
@@ -483,28 +504,21 @@ class Agent:
         refused = error.facts.get("refused")
         if refused == "tools" and self._text_parser is not None:
             self._parser, self._text_parser = self._text_parser, None
-            return ParserChanged(self._turn, self._parser.name, error.message)
+            return ParserChanged(self._kept.turn, self._parser.name, error.message)
         if refused == "length" and (compacted := self._context.make_room(self.messages, force=True)):
             return self._take_over(compacted)
         return None
 
     def _take_over(self, compacted: Compacted) -> HistoryCompacted:
         """From now on the conversation is the shorter one."""
-        self._rewrite(compacted.messages)
+        self._kept.rewritten(compacted.messages)
         before, after = compacted.tokens_before, compacted.tokens_after
-        return HistoryCompacted(self._turn, compacted.notes, before, after, self._context.window or before)
-
-    def _rewrite(self, messages: list[Message]) -> None:
-        self.messages[:] = messages
-        if self._session is not None:
-            self._session.compacted(messages)
+        return HistoryCompacted(self._kept.turn, compacted.notes, before, after, self._context.window or before)
 
     async def _tell(self, event: AgentEvent) -> list[AgentEvent]:
         """Writes the event down and tells it to the hooks; gives it, after those that failed at it."""
-        if self._session is not None:
-            self._session.noted(event)
+        self._kept.noted(event)
         failed = await self._bench.hooks.tell(event)
-        if self._session is not None:
-            for each in failed:
-                self._session.noted(each)
+        for each in failed:
+            self._kept.noted(each)
         return [*failed, event]

@@ -104,7 +104,7 @@ class Recorder(Hooks):
             self._write(header_of(agent, self._mask))
         elif self._agent is not agent:
             raise ConfigError("a recorder records one agent", hint="Make a Recorder for each agent.")
-        line = RunLine(self._now(), prompt, tool_choice, agent._turn, agent.messages)
+        line = RunLine(self._now(), prompt, tool_choice, agent._kept.turn, agent.messages)
         self._write(msgspec.convert(self._mask.value(line), RunLine))
         self._is_begun = True
         self._flush()

@@ -190,7 +190,7 @@ class _Replay(Hooks):
             raise RecordingFailed("the recording holds no more runs", hint="Make another replay to play it again.")
         self._played = Played(run, agent.interrupt)
         agent.messages[:] = run.begin.history
-        agent._turn = run.begin.turn
+        agent._kept.turn = run.begin.turn
         if run.answers:
             first, connection = run.answers[0].request, agent._connection
             connection._is_tiny = first.shaped
