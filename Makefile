@@ -70,8 +70,8 @@ $(VENV)/peers/.made: $(VENV)/.made requirements/peers.txt
 setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too (once, two to three minutes)
 	@$(BIN)/toolwire local install
 
-run: setup ## Talk to a real local model that calls real tools
-	@$(BIN)/toolwire run
+run: setup ## Open the chat: on a small model on this machine, or on your provider where a key is set
+	@$(BIN)/toolwire chat
 
 test: $(VENV)/.test $(VENV)/.node ## All tests, in parallel (about nine minutes on two cores; fetches the embedded model once)
 	@echo "Testing (about nine minutes) …"
@@ -97,18 +97,19 @@ figures: $(VENV)/.test $(VENV)/.node $(VENV)/.bench ## The heavy proofs, into do
 	$(BIN)/python -m bench.figures
 	$(BIN)/python -m bench.trust
 
-docs: $(VENV)/.test ## Write the generated parts of docs/ anew and check the rest (under a minute)
-	@echo "Writing docs/command.md and checking the docs (under a minute) …"
+docs: $(VENV)/.test ## Write the generated parts of docs/ anew, build the site into build/site and check all of it (under a minute)
+	@echo "Writing the generated pages, building build/site and checking (under a minute) …"
 	$(BIN)/python -m scripts.docs
-	$(BIN)/python -m pytest -q tests/test_docs.py
+	$(BIN)/python -m scripts.docs_site
+	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_docs_site.py
 
 lock: $(VENV)/.made ## Pin the newest versions anew (needs the network)
 	@$(PIP) install uv
 	compile="$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate"
 	printf 'hatchling>=1.27\neditables>=0.5\n' | $$compile - -o requirements/build.txt
-	$$compile pyproject.toml --extra local --extra bedrock --extra telemetry --extra mcp --group test -o requirements/test.txt
-	$$compile pyproject.toml --extra local --extra bedrock --extra telemetry --extra mcp -c requirements/test.txt -o requirements/run.txt
-	$$compile pyproject.toml --extra local --extra bedrock --extra telemetry --extra mcp --group bench -c requirements/test.txt -o requirements/bench.txt
+	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp --group test -o requirements/test.txt
+	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp -c requirements/test.txt -o requirements/run.txt
+	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp --group bench -c requirements/test.txt -o requirements/bench.txt
 	$$compile pyproject.toml --group peers -o requirements/peers.txt
 
 clean: ## Remove .venv and everything that was built

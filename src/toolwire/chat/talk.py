@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from ..cli.assembly import Assembly, Made, Options
 from ..errors import ConfigError
 from ..inspection.tap import TappedTransport, WireLog
 from ..messages import Message, Part
+from ..settings.model import Price
 from ..transport import Transport
 
 if TYPE_CHECKING:
@@ -39,12 +40,14 @@ class Talk:
         model: str,
         base_url: str | None = None,
         *,
+        prices: Mapping[str, Price] | None = None,
         store: SessionStore | None = None,
         session: Session | None = None,
         console: PlainConsole | None = None,
     ) -> None:
         self.assembly = assembly
         self.options = options
+        self.prices: Mapping[str, Price] = prices or {}
         self.store = store
         self.wire = WireLog()
         """What went over the wire last, for whoever wants to look."""
@@ -88,7 +91,7 @@ class Talk:
         """The tools that were running when the program ended in the middle of the session: nobody knows what came."""
         return [] if self._session is None else [call.name for call in self._session.unknown]
 
-    async def ask(self, question: str | Message | Sequence[Part]) -> AsyncGenerator[AgentEvent, None]:
+    async def run(self, question: str | Message | Sequence[Part]) -> AsyncGenerator[AgentEvent, None]:
         """Everything that happens until the model has ended its turn; the last event is a `RunEnd`."""
         if self.running:
             raise ConfigError("an answer is going on", hint="Wait for its end, or stop it first.")

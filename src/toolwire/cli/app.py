@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
 from .. import __version__
 from .faults import USAGE, guarded, say
+from .helping import FlowingHelp
 from .inputs import NEWEST, STANDARD_INPUT
 
 _HERE = __name__.rpartition(".")[0]
@@ -26,7 +27,9 @@ def _dispatch(tokens: Sequence[str]) -> int:
     try:
         result: Any = make_app()(tokens)
     except CycloptsError as error:
+        # Where something is like it, the list of all commands says no more.
         words = str(error).strip()
+        words = words.partition(" Available commands:")[0] if "Did you mean" in words else words
         command = " ".join(error.command_chain or ())
         hint = f"See: toolwire {command} --help".replace("  ", " ")
         if command == "mcp add" and "--" not in tokens:
@@ -38,7 +41,7 @@ def _dispatch(tokens: Sequence[str]) -> int:
 
 def spelled_out(tokens: list[str]) -> list[str]:
     """`--resume` stands for the newest session where no id follows: nothing, an option, or words with blanks."""
-    if tokens[:1] != ["run"]:
+    if tokens[:1] not in (["run"], ["chat"]):
         return tokens
     spelled: list[str] = []
     for place, token in enumerate(tokens):
@@ -66,21 +69,31 @@ def make_app() -> App:
         suppress_keyboard_interrupt=False,
         result_action="return_value",
         end_of_options_delimiter="--",
-        help_epilogue='Start here: toolwire run "What time is it in Tokyo?"',
+        help_formatter=FlowingHelp(),
+        help_epilogue=_FIRST,
     )
     app["--help"].group = "Options"
     app["--version"].group = "Options"
-    for place, (name, summary, usage, example) in enumerate(_COMMANDS):
+    parts = {title: Group(title, sort_key=place) for place, title in enumerate(_PARTS)}
+    order = {name: (parts[title], place) for title, names in _PARTS.items() for place, name in enumerate(names)}
+    for name, summary, usage, example in _COMMANDS:
         app.command(
-            f"{_HERE}.{name}:{name}",
+            _ELSEWHERE.get(name, f"{_HERE}.{name}:{name}"),
             name=name,
             help=summary,
             usage=f"Usage: toolwire {name} {usage}".rstrip(),
-            help_epilogue=f"Example: toolwire {name} {example}".rstrip(),
-            sort_key=place,
+            help_epilogue=f"Example: toolwire {name} {example}".rstrip() + _ALSO.get(name, ""),
+            group=order[name][0],
+            sort_key=order[name][1],
         )
-    for place, group in enumerate(_GROUPS, len(_COMMANDS)):
-        part = App(name=group.name, help=group.help, help_epilogue=f"Example: toolwire {group.example}", sort_key=place)
+    for group in _GROUPS:
+        part = App(
+            name=group.name,
+            help=group.help,
+            help_epilogue=f"Example: toolwire {group.example}",
+            group=order[group.name][0],
+            sort_key=order[group.name][1],
+        )
         for number, (name, where, summary, usage, example) in enumerate(group.commands):
             part.command(
                 f"{_HERE}.{where}",
@@ -94,7 +107,28 @@ def make_app() -> App:
     return app
 
 
+_FIRST = """\
+Try first:
+  toolwire chat                             talk; without a key, to a tiny model
+  toolwire run "What time is it in Tokyo?"  one question, every tool call shown
+  toolwire doctor                           what works here, and what to do"""
+
+_ELSEWHERE = {"chat": "toolwire.tui.command:chat"}
+"""Commands that are right of this folder: named here, imported when they are called."""
+
+_KEEP = "\nWhat you always want the same can stand in a file: toolwire config init"
+_ALSO = {"run": _KEEP, "chat": _KEEP}
+"""What help says at its end beside the example."""
+
+_PARTS = {
+    "Talk": ("chat", "run", "sessions", "audit", "undo"),
+    "Look": ("inspect", "decode", "parse", "request", "manifest", "prompt", "formats"),
+    "Set up": ("config", "providers", "doctor", "mcp", "policy", "sandbox", "local", "completion"),
+}
+"""The commands as help lists them."""
+
 _COMMANDS = (
+    ("chat", "Opens a conversation on the whole screen.", "[OPTIONS] [QUESTION]", "--model anthropic:claude-sonnet-5"),
     (
         "run",
         "Asks a model that has tools, and shows everything as it happens.",
@@ -102,14 +136,20 @@ _COMMANDS = (
         '"What is 17 * 23?" --model openai:gpt-4.1-mini',
     ),
     (
+        "inspect",
+        "Shows recorded answers frame by frame, and what became of them.",
+        "[OPTIONS] [FILE]",
+        "run.jsonl --html run.html",
+    ),
+    (
         "decode",
-        "Shows what is in recorded streams, one JSON object per line.",
+        "Shows what is in recorded streams, as JSON.",
         "[OPTIONS] [FILE...]",
         "--summary recording.sse",
     ),
     (
         "parse",
-        "Finds the tool calls in the text of answers, one JSON object per line.",
+        "Finds the tool calls in the text of answers.",
         "[OPTIONS] [FILE...]",
         "--format xml --tools tools.json --summary answer.txt",
     ),
@@ -127,7 +167,7 @@ _COMMANDS = (
     ),
     (
         "prompt",
-        "Prints a conversation as the prompt of a model family, for endpoints that complete text.",
+        "Prints a conversation as the prompt of a model family.",
         "[OPTIONS] [CONVERSATION]",
         "--format hermes --tools tools.json conversation.json",
     ),
@@ -139,7 +179,19 @@ _COMMANDS = (
         "[OPTIONS] [FILE]",
         "--event denied --since 7d",
     ),
-    ("undo", "Takes back what tools wrote to files in this folder, the newest first.", "[OPTIONS] [COUNT]", "--list"),
+    (
+        "doctor",
+        "Tries what is set up here, and says what to do about the rest.",
+        "[OPTIONS] [PROVIDER:MODEL...]",
+        "openai:gpt-4.1-mini",
+    ),
+    (
+        "completion",
+        "Makes your shell complete commands, options and names by Tab.",
+        "[OPTIONS] [SHELL]",
+        "bash --install",
+    ),
+    ("undo", "Takes back what tools wrote to files here, the newest first.", "[OPTIONS] [COUNT]", "--list"),
 )
 
 
@@ -154,8 +206,20 @@ class _Group(NamedTuple):
 
 _GROUPS = (
     _Group(
+        "config",
+        "Your settings: one commented file, and what holds here.",
+        "config init",
+        (
+            ("init", "config:init", "Writes the commented file with every setting. Changes nothing.", "[OPTIONS]", ""),
+            ("show", "config:show", "Shows every setting that holds, and where it is from.", "[OPTIONS]", ""),
+            ("path", "config:path", "Prints the path of the file.", "", ""),
+            ("check", "config:check", "Looks for mistakes, and names the line of each.", "", ""),
+            ("edit", "config:edit", "Opens the file in your editor, and checks it after.", "", ""),
+        ),
+    ),
+    _Group(
         "local",
-        "The embedded model: a very small one that needs no key and no server.",
+        "The embedded model: very small, without key and server.",
         "local install",
         (
             ("install", "local:install", "Downloads the weights (about 93 MB, once) and checks them.", "[OPTIONS]", ""),
@@ -201,7 +265,7 @@ _GROUPS = (
     ),
     _Group(
         "sessions",
-        "The conversations of toolwire run that are kept.",
+        "The conversations that are kept.",
         "sessions list",
         (
             ("list", "sessions:list_sessions", "Lists them, the newest last.", "[OPTIONS]", "--here"),
@@ -218,7 +282,7 @@ _GROUPS = (
     ),
     _Group(
         "mcp",
-        "MCP servers: their tools for models here, and Toolwire's own tools for other programs.",
+        "MCP servers: their tools here, and ours for other programs.",
         "mcp add time -- uvx mcp-server-time",
         (
             (

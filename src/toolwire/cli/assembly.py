@@ -25,13 +25,14 @@ from ..providers.catalog import find_provider
 from ..providers.encoding import check_tool_choice
 from ..providers.endpoint import resolve
 from ..refusals import shown_url
+from ..settings.loading import Loaded
 from ..tools.definition import ToolDefinition
 from ..transport import AiohttpTransport, Timeouts, Transport
 from .console import PlainConsole
 from .faults import say
 from .install import NAME
 from .mcp_servers import RunServers, Tell, servers_for_run
-from .toolset import ToolSet, set_words, tools_of
+from .toolset import ToolSet, set_words, tools_in, tools_of
 from .working import missing_folders
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     tools: ToolSet | None = None
     """None: demo for the embedded model, builtin for all others."""
     no_tools: bool = False
+    files: tuple[str, ...] = ()
+    """Python files whose tools are offered beside those of the set."""
     mcp: tuple[str, ...] = ()
     no_mcp: bool = False
     mcp_config: tuple[str, ...] = ()
@@ -65,6 +68,31 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     retries: Retries = Retries()
     timeout: float = Timeouts().idle
     context_tokens: int | None = None
+
+
+def options_of(loaded: Loaded) -> Options:
+    """What the settings say, the flags among them."""
+    settings = loaded.settings
+    chosen = settings.tools
+    from_variable = loaded.source.get("stream_parser", "").isupper()
+    return Options(
+        system=settings.system,
+        tools=None if chosen in ("", "none") else chosen,
+        no_tools=chosen == "none",
+        no_mcp=not settings.use_mcp,
+        sandbox=settings.sandbox,
+        # What a variable says the agent reads by itself, so that an error names the variable.
+        stream_parser=None if from_variable else settings.stream_parser or None,
+        repair=settings.repair,
+        mode=settings.mode or None,
+        audit=settings.audit,
+        bounds=Bounds(
+            turns=settings.max_turns, tokens=settings.max_tokens or None, seconds=settings.max_seconds or None
+        ),
+        retries=Retries(attempts=settings.retries + 1),
+        timeout=settings.timeout,
+        context_tokens=settings.context_tokens or None,
+    )
 
 
 class Person(Protocol):
@@ -140,6 +168,7 @@ class Assembly:
             policy = load_policy(self.workspace, mode=options.mode, paths=self.files)
         chosen: ToolSet = options.tools or ("demo" if is_embedded else "builtin")
         tools = [] if options.no_tools else tools_of(chosen, self.workspace, self._person, sandbox=options.sandbox)
+        tools += [tool for name in options.files for tool in tools_in(Path(name))]
         more = self._servers(options, is_embedded, console)
         if more.servers is None:
             check_tool_choice(options.tool_choice, tools)

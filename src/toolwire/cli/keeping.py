@@ -42,18 +42,18 @@ class Keeping:
         from ..agent.sessions.store import SessionStore, sessions_path
 
         self._folder = folder
-        self._store = SessionStore(sessions_path(os.environ)) if keep else None
+        self.store = SessionStore(sessions_path(os.environ)) if keep else None
         self._session: Session | None = None
-        if self._store is not None and resume is not None:
-            self._session = self._store.open(self._newest() if resume == NEWEST else as_text(resume))
+        if self.store is not None and resume is not None:
+            self._session = self.store.open(self._newest() if resume == NEWEST else as_text(resume))
         self._resumed = self._session.info if self._session is not None else None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._store is not None:
-            self._store.close()
+        if self.store is not None:
+            self.store.close()
 
     @property
     def model(self) -> str:
@@ -73,8 +73,8 @@ class Keeping:
 
     def session_for(self, model: str, base_url: str | None) -> Session | None:
         """The session that goes on, or a new one with this model."""
-        if self._session is None and self._store is not None:
-            self._session = self._store.create(model=model, cwd=self._folder, base_url=base_url or "")
+        if self._session is None and self.store is not None:
+            self._session = self.store.create(model=model, cwd=self._folder, base_url=base_url or "")
         return self._session
 
     def resumed_words(self) -> list[str]:
@@ -103,8 +103,8 @@ class Keeping:
             say(f"session {id}; go on with: toolwire run --resume {id}")
 
     def _newest(self) -> str:
-        assert self._store is not None
-        found = self._store.latest(self._folder)
+        assert self.store is not None
+        found = self.store.latest(self._folder)
         if found is None:
             raise ConfigError(
                 "there is no earlier session in this folder",

@@ -8,7 +8,6 @@ import os
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import Coroutine
 from contextlib import suppress
 from ipaddress import ip_address
@@ -22,11 +21,9 @@ from ..approval.files import load_policy, policy_paths
 from ..errors import ConfigError
 from ..mcp.sdk import check_sdk
 from ..redaction import Redactor
-from ..tools.definition import ToolDefinition
-from ..tools.function import as_definition
 from .faults import say
 from .inputs import as_text, read_whole
-from .toolset import ToolSet, tools_of
+from .toolset import ToolSet, tools_in, tools_of
 from .working import find_workspace
 
 if TYPE_CHECKING:
@@ -135,36 +132,6 @@ def _server(
         audit=None if no_audit else audit_path(os.environ),
         redactor=Redactor([token]) if token else None,
     )
-
-
-def tools_in(path: Path) -> list[ToolDefinition]:
-    """The tools that stand in a Python file, in their order: what `@tool` made, and definitions.
-
-    The file is run as Python runs one: it finds the modules beside it.
-    """
-    from importlib.util import module_from_spec, spec_from_file_location
-
-    spec = spec_from_file_location(path.stem, path)
-    if not path.is_file() or spec is None or spec.loader is None:
-        raise ConfigError(f"there is no Python file {as_text(str(path))}", hint="Give --file a file such as tools.py.")
-    module = module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.modules.setdefault(path.stem, module)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        words = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"{as_text(str(path))} cannot be run: {words}", hint="Try it with python first.") from None
-    found = [tool for value in vars(module).values() if (tool := _as_tool(value)) is not None]
-    if not found:
-        raise ConfigError(f"there is no tool in {as_text(str(path))}", hint="Mark functions with @toolwire.tool.")
-    return list(dict.fromkeys(found))
-
-
-def _as_tool(value: Any) -> ToolDefinition | None:
-    if isinstance(value, ToolDefinition):
-        return value
-    return as_definition(value) if isinstance(getattr(value, "__toolwire__", None), ToolDefinition) else None
 
 
 def _address(given: str, expose: bool) -> tuple[str, int]:

@@ -49,8 +49,11 @@ def providers(
     """
     import asyncio
 
+    from ..settings.loading import load_settings
     from .discover import running_servers
+    from .services import use_services
 
+    use_services(load_settings(os.environ))
     running = asyncio.run(running_servers(os.environ))
     listed = [_listed(row, os.environ, running) for row in PROVIDERS.values()]
     if json:
@@ -122,7 +125,8 @@ def _state(
         needs.append(f"{row.keys[0]} or {OWNERS[row.credentials]} credentials")
     if needs:
         return False, f"needs {', '.join(needs)}"
-    return True, words or f"{row.base_url_variables[0]} is set"
+    named = next((name for name in row.base_url_variables if env.get(name)), "")
+    return True, words or (f"{named} is set" if named else "set up in config.toml")
 
 
 def _usual(row: Provider, choice: tuple[str, ...]) -> str:

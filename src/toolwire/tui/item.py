@@ -1,4 +1,4 @@
-"""`Item`: one thing in the conversation. What it is told and when it paints are two things, so that deltas are cheap."""
+"""`Item`: one thing in the conversation. To be told and to paint are two things, so that deltas are cheap."""
 
 from __future__ import annotations
 

@@ -33,3 +33,8 @@ class Command(NamedTuple):
     """What may follow, for what is typed of it so far. Quick: called at each key."""
     at_once: bool = False
     """May be used while an answer goes on."""
+
+    @property
+    def line(self) -> str:
+        """How it is typed."""
+        return f"/{self.name} {self.usage}".rstrip()

@@ -1,0 +1,255 @@
+"""`toolwire chat`: opens the conversation on the whole screen, or as plain lines where that is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from importlib.util import find_spec
+from typing import Annotated, NamedTuple
+
+import msgspec
+from cyclopts import Parameter
+
+from .. import __version__
+from ..approval.files import PolicyPaths, policy_paths
+from ..approval.places import Workspace
+from ..chat.commands.layout import cells
+from ..chat.commands.trust import MODES
+from ..chat.talk import Talk
+from ..cli.assembly import EMBEDDED_WORDS, Assembly, Options, as_model, describe, options_of
+from ..cli.choose import check_choice, choose_model
+from ..cli.console import PlainConsole, has_person
+from ..cli.faults import say
+from ..cli.inputs import STANDARD_INPUT, as_text
+from ..cli.install import ensure_weights
+from ..cli.keeping import Keeping
+from ..cli.services import use_services
+from ..cli.toolset import ToolSet
+from ..cli.working import find_workspace
+from ..errors import ConfigError
+from ..settings.loading import Loaded, load_settings
+
+DEMO_QUESTION = "What time is it in Tokyo?"
+
+
+def chat(
+    question: Annotated[str | None, Parameter(name="QUESTION")] = None,
+    /,
+    *,
+    model: Annotated[str | None, Parameter(metavar="PROVIDER:MODEL")] = None,
+    base_url: Annotated[str | None, Parameter(metavar="URL")] = None,
+    system: Annotated[str | None, Parameter(metavar="TEXT")] = None,
+    tools: Annotated[ToolSet | None, Parameter(metavar="SET")] = None,
+    no_tools: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    file: Annotated[list[str] | None, Parameter(metavar="FILE.PY", negative="")] = None,
+    mcp: Annotated[list[str] | None, Parameter(metavar="NAME", negative="")] = None,
+    no_mcp: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    mcp_config: Annotated[list[str] | None, Parameter(metavar="FILE", negative="")] = None,
+    root: Annotated[list[str] | None, Parameter(metavar="FOLDER", negative="")] = None,
+    no_sandbox: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    stream_parser: Annotated[str | None, Parameter(metavar="PARSER")] = None,
+    repair: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    mode: Annotated[str | None, Parameter(metavar="MODE")] = None,
+    no_audit: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    resume: Annotated[str | None, Parameter(metavar="[ID]")] = None,
+    no_session: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    record: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    theme: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    plain: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+) -> int:
+    """Opens a conversation on the whole screen: answers and tool calls as they stream, questions before anything runs.
+
+    Parameters
+    ----------
+    question
+        What to ask first.
+    model
+        Whom to ask. Without it: what is found here and you choose, or else the embedded model.
+    base_url
+        Where the server is, if not where its provider usually is.
+    system
+        Words that stand before the conversation.
+    tools
+        Which tools it has: builtin (files, search, commands, pages, in this folder) or demo (a few harmless ones).
+        Without it: demo for the embedded model, which is too small for more, and builtin for all others.
+    no_tools
+        Offer no tools, nor those of MCP servers that --mcp does not name.
+    file
+        A Python file whose @tool functions are offered too. It is run. Can be given several times.
+    mcp
+        The MCP server whose tools it has beside these; can be given several times. Without it: all that are set up
+        here (see toolwire mcp list), and none for the embedded model.
+    no_mcp
+        No MCP servers.
+    mcp_config
+        A further file of MCP servers, in the form of any client. Can be given several times.
+    root
+        A further folder that tools may work in, beside this one. Can be given several times.
+    no_sandbox
+        Let commands run without the sandbox (see toolwire sandbox). Each that does more than read is asked about.
+    stream_parser
+        How the model calls tools: api_tool_call, a text format (see toolwire formats), api_tool_call+FORMAT for both.
+    repair
+        Mend malformed calls in text where that can be done. You are asked before such a call runs.
+    mode
+        What runs without a question: read-only, ask, auto-edit or full. A project's file can only narrow it.
+    no_audit
+        Write nothing into the audit trail (see toolwire audit).
+    resume
+        Go on with an earlier conversation: the one with this id, or else the newest of this folder.
+    no_session
+        Do not keep the conversation for --resume.
+    record
+        Write all that the provider sends and all that happens into a new file, without keys.
+    theme
+        The colours: dark, light, or the name of any theme of Textual.
+    plain
+        Lines of text in place of the whole screen: for screen readers, logs and slow connections.
+    """
+    if question == STANDARD_INPUT or not has_person():
+        raise ConfigError(
+            "a chat needs a terminal, and there is none", hint="For scripts and pipes: toolwire run QUESTION"
+        )
+    if resume is not None and no_session:
+        raise ConfigError("--resume goes on with a session, which --no-session rules out", hint="Leave one out.")
+    loaded = load_settings(os.environ)
+    use_services(loaded)
+    for note in loaded.notes:
+        say(note)
+    loaded = loaded.with_flags(
+        model=None if model is None else as_text(model),
+        base_url=None if base_url is None else as_text(base_url),
+        system=None if system is None else as_text(system),
+        tools="none" if no_tools else tools,
+        sandbox=False if no_sandbox else None,
+        use_mcp=False if no_mcp else None,
+        stream_parser=None if stream_parser is None else as_text(stream_parser),
+        repair=True if repair else None,
+        mode=None if mode is None else as_text(mode),
+        audit=False if no_audit else None,
+        sessions=False if no_session else None,
+        theme=None if theme is None else as_text(theme),
+        plain=True if plain else None,
+    )
+    settings = loaded.settings
+    options = msgspec.structs.replace(
+        options_of(loaded), files=tuple(file or ()), mcp=tuple(mcp or ()), mcp_config=tuple(mcp_config or ())
+    )
+    files = policy_paths(os.environ)
+    workspace = find_workspace(files, further=[*settings.roots, *(root or [])])
+    console = PlainConsole()
+    with Keeping(workspace.root, keep=settings.sessions, resume=resume) as keeping:
+        if model is None and keeping.model:
+            chosen, address = keeping.model, keeping.base_url
+        else:
+            check_choice(settings.model or None, settings.base_url or None, os.environ)
+            chosen = settings.model or choose_model(os.environ, console, ask=True)
+            address = settings.base_url or None
+        chosen = as_model(chosen)
+        is_embedded = describe(chosen, address) == EMBEDDED_WORDS
+        if is_embedded:
+            ensure_weights()
+        wanted = _Wanted(
+            loaded=loaded,
+            options=options,
+            workspace=workspace,
+            files=files,
+            model=chosen,
+            base_url=address,
+            keeping=keeping,
+            console=console,
+            record=record,
+            question=None if question is None else as_text(question),
+        )
+        if settings.chat.plain or not _has_screen():
+            return _plain(wanted)
+        return asyncio.run(_whole_screen(wanted, suggested=DEMO_QUESTION if is_embedded and resume is None else ""))
+
+
+class _Wanted(NamedTuple):
+    """All that was found out before anything is shown."""
+
+    loaded: Loaded
+    options: Options
+    workspace: Workspace
+    files: PolicyPaths
+    model: str
+    base_url: str | None
+    keeping: Keeping
+    console: PlainConsole
+    record: str | None
+    question: str | None
+
+    def talk(self, assembly: Assembly) -> Talk:
+        """The conversation, for whoever shows it."""
+        return Talk(
+            assembly,
+            self.options,
+            self.model,
+            self.base_url,
+            prices=self.loaded.settings.prices,
+            store=self.keeping.store,
+            session=self.keeping.session_for(self.model, self.base_url),
+            console=self.console,
+        )
+
+
+def _has_screen() -> bool:
+    """Whether the whole screen can be had; says so where it cannot."""
+    if os.environ.get("TERM", "") in ("", "dumb") and os.name != "nt":
+        return False
+    if find_spec("textual") is None:
+        say("the whole screen needs Textual, which is not installed", "pip install 'toolwire[chat]'")
+        return False
+    return True
+
+
+def _plain(wanted: _Wanted) -> int:
+    from ..chat.plain import PlainChat
+
+    return PlainChat(wanted.console, wanted.workspace, wanted.files, wanted.talk).run(
+        wanted.question, record=wanted.record, at_end=wanted.keeping.tell
+    )
+
+
+async def _whole_screen(wanted: _Wanted, *, suggested: str) -> int:
+    from ..chat.typed_history import TypedHistory
+    from .app import ChatApp
+    from .questions import ScreenPerson
+
+    settings = wanted.loaded.settings
+    person = ScreenPerson(kept_in=str(wanted.files.always), bell=settings.chat.notify)
+    told: list[str] = []
+    assembly = Assembly(
+        wanted.workspace,
+        wanted.files,
+        person=person,
+        fill_in=person.fill_in,
+        tell=lambda words, _="": told.append(words),
+    )
+    async with wanted.talk(assembly) as talk:
+        if wanted.record is not None:
+            await talk.start_recording(wanted.record)
+        app = ChatApp(
+            talk,
+            person,
+            history=TypedHistory(os.environ),
+            theme=settings.chat.theme,
+            welcome=_welcome(talk),
+            reasoning=settings.chat.reasoning,
+            first=wanted.question or "",
+            suggested=suggested,
+        )
+        code = await app.run_async() or 0
+    wanted.keeping.tell()
+    return code
+
+
+def _welcome(talk: Talk) -> list[str]:
+    """What a person should know before they begin, in a few lines."""
+    made = talk.made
+    lines = [f"**Toolwire** {__version__} · {cells(made.words)}"]
+    lines += [cells(words) for words in (*made.tool_words, *made.server_words) if words not in made.problems]
+    lines.append(f"Mode {talk.mode}: {MODES[talk.mode]}.")
+    lines.append("`@file` attaches a file, `!command` runs one of yours, `/help` lists what else there is.")
+    return ["  \n".join(lines)]
