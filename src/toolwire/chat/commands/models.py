@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ...cli.assembly import as_model
 from ...cli.choose import EMBEDDED
-from ...cli.discover import find_models, is_allowed, key_words
+from ...cli.discover import key_words, running_servers
 from ...embedded.choosing import NATIVE
 from ...embedded.registry import AUTO, format_names
 from ...errors import ConfigError
@@ -18,6 +18,8 @@ from ..talk import Talk
 from .command import Command, Suggestion
 
 _EMBEDDED_ROW = Row(EMBEDDED, "SmolLM2-135M", "built in, very small, needs no key", "On this machine")
+
+_READY, _NOT_READY = "Ready to be asked", "Not set up"
 
 
 async def _model(talk: Talk, desk: Desk, typed: str) -> None:
@@ -82,9 +84,15 @@ def _whole_name(talk: Talk, typed: str) -> str:
 
 async def _found() -> list[Row]:
     """What can be asked as things are, then what each provider would need."""
-    found = await find_models(os.environ) if is_allowed(os.environ) else []
-    rows = [Row(each.model, each.model, each.why, "Ready to be asked") for each in found]
-    return [_EMBEDDED_ROW, *rows, *(row for row in _provider_rows(models=True) if row.group == "Not set up")]
+    running = await running_servers(os.environ)
+    rows = [
+        Row(f"{name}:{each}", f"{name}:{each}", "running here", _READY) for name in running for each in running[name]
+    ]
+    for each in PROVIDERS.values():
+        if each.default_model and not missing(each, os.environ) and (words := key_words(each, os.environ)):
+            name = f"{each.name}:{each.default_model}"
+            rows.append(Row(name, name, words, _READY))
+    return [_EMBEDDED_ROW, *rows, *(row for row in _provider_rows(models=True) if row.group == _NOT_READY)]
 
 
 def _provider_rows(*, models: bool = False) -> Iterator[Row]:
@@ -93,10 +101,10 @@ def _provider_rows(*, models: bool = False) -> Iterator[Row]:
         value = f"{each.name}:{each.default_model}" if models and each.default_model else each.name
         lacks = missing(each, os.environ)
         if lacks:
-            others.append(Row(value, value, f"needs {', '.join(choice[0] for choice in lacks)}", "Not set up"))
+            others.append(Row(value, value, f"needs {', '.join(choice[0] for choice in lacks)}", _NOT_READY))
         else:
             words = key_words(each, os.environ) or each.title
-            ready.append(Row(value, value, words, "Ready to be asked"))
+            ready.append(Row(value, value, words, _READY))
     yield from ready
     yield from others
 

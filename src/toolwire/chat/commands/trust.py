@@ -52,10 +52,8 @@ async def _tools(talk: Talk, desk: Desk, typed: str) -> None:
 async def _mcp(talk: Talk, desk: Desk, typed: str) -> None:
     servers = talk.made.servers
     if servers is None:
-        words = (
-            "The embedded model is given no MCP servers." if talk.made.is_embedded else "No MCP server is used here."
-        )
-        desk.say(f"{words} `toolwire mcp list` shows those that are set up, `toolwire mcp add` adds one.")
+        who = "The embedded model is given" if talk.made.is_embedded else "The model has"
+        desk.say(f"{who} no MCP servers. `toolwire mcp list` shows those that are set up, `toolwire mcp add` adds one.")
         return
     statuses = servers.statuses()
     if typed:
