@@ -17,9 +17,10 @@ from ..errors import ConfigError, FileRefused, ToolwireError
 from ..files.beneath import Roots
 from ..files.replacing import Note, change_file
 from ..refusals import shown_url
-from ..settings.loading import DEFAULT, Loaded, look_at_settings, scalar_names, settings_path
+from ..settings.loading import DEFAULT, Loaded, look_at_settings, project_note, scalar_names, settings_path
 from ..settings.reading import Fault, parse_settings, shown
-from ..settings.template import has_comments, toml_value, with_settings
+from ..settings.template import has_comments, plain_number, toml_value, with_settings
+from .console import PlainConsole
 from .editing import chosen_editor
 from .faults import FAILED, USAGE, say
 from .inputs import as_text
@@ -125,7 +126,7 @@ def _checked() -> int:
     loaded, faults = look_at_settings(os.environ)
     faults += _further_faults(loaded)
     _say_all(faults)
-    for note in loaded.notes:
+    for note in (*loaded.notes, *filter(None, [project_note(Path.cwd())])):
         say(note)
     if faults:
         return USAGE
@@ -140,6 +141,7 @@ def _further_faults(loaded: Loaded) -> list[Fault]:
     from ..embedded.choosing import as_parser
     from ..providers.catalog import PROVIDERS, split_model
     from .services import services
+    from .themes import theme_names
 
     settings = loaded.settings
     found: list[Fault] = []
@@ -159,12 +161,9 @@ def _further_faults(loaded: Loaded) -> list[Fault]:
             as_parser(settings.stream_parser.lower(), provider="", model="", tools=(), native_tools=True)
         except ConfigError as error:
             found.append(_as_fault(loaded.error("stream_parser", f"cannot be used: {error.message}", error.hint)))
-    if settings.chat.theme not in ("", "dark", "light"):
-        from textual.theme import BUILTIN_THEMES
-
-        if settings.chat.theme not in BUILTIN_THEMES:
-            hint = f"There are dark, light, {', '.join(sorted(BUILTIN_THEMES))}."
-            found.append(_as_fault(loaded.error("chat.theme", "is no theme that is known", hint)))
+    if (theme := settings.chat.theme) and (known := theme_names()) and theme not in known:
+        hint = f"There are {', '.join(known)}."
+        found.append(_as_fault(loaded.error("chat.theme", "is no theme that is known", hint)))
     return found
 
 
@@ -221,8 +220,10 @@ def _print(made: Shown) -> None:
     print()
     rows = [(each.name, _written(each.value), each.source) for each in made.settings]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    console = PlainConsole()
     for name, value, source in rows:
-        print(f"{name:{widths[0]}}  {value:{widths[1]}}  {source}")
+        line = f"{name:{widths[0]}}  {value:{widths[1]}}  {source}"
+        console.out(line, style="dim" if source == DEFAULT else "bold")
     if made.keys:
         print()
     for key in made.keys:
@@ -232,7 +233,7 @@ def _print(made: Shown) -> None:
 
 
 def _written(value: Any) -> str:
-    text = "-" if value is None or value in ("", ()) else one_line(toml_value(value))
+    text = "-" if value is None or value in ("", ()) else one_line(toml_value(plain_number(value)))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 

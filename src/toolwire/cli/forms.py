@@ -86,7 +86,7 @@ class TerminalForms:
         what = field.kind if not field.format else f"{field.kind}: {field.format}"
         need = "required" if field.required else "may be left out"
         # A name of several words could go on as a sentence of ours in the next line.
-        is_short = len(field.name) <= NAME_CHARACTERS and _is_one_word(field.name)
+        is_short = len(field.name) <= NAME_CHARACTERS and is_one_word(field.name)
         self._say(f"{number}{f': {field.name}' if is_short else ''} ({what}, {need})", "bold")
         for words in ("" if is_short else field.name or '""', field.title, field.description):
             if words:
@@ -115,7 +115,7 @@ class TerminalForms:
                 self._say("This one is required.", "yellow")
                 continue
             try:
-                value = _read(field, typed)
+                value = read_value(field, typed)
             except ValueError as problem:
                 self._say(f"That does not do: {problem}.", "yellow")
                 continue
@@ -162,11 +162,11 @@ _ASKS = {
 }
 
 
-def _is_one_word(name: str) -> bool:
+def is_one_word(name: str) -> bool:
     return bool(name) and marked(name) == name and all(char.isalnum() or char in "_-." for char in name)
 
 
-def _read(field: Field, typed: str) -> Any:
+def read_value(field: Field, typed: str) -> Any:
     """The value that was typed; `ValueError` says what it should have been."""
     words = typed.strip()
     match field.kind:

@@ -92,13 +92,13 @@ def _preview_lines(request: ApprovalRequest, width: int) -> Iterator[Line]:
     """What it would change; of a new file only that it is one, where all that it would hold stands in the arguments."""
     if not request.preview:
         return
-    if _is_known_content(request):
+    if is_known_content(request):
         yield from sentence("It would make a new file.", width)
         return
     if "\n" not in request.preview and len(request.preview) <= SENTENCE_CHARACTERS:
         yield from sentence(request.preview, width, "yellow")
         return
-    words, below = _headed(request.preview)
+    words, below = headed(request.preview)
     yield from sentence(words, width)
     lines = list(difference_lines(below, width))
     yield from lines[:PREVIEW_LINES]
@@ -106,7 +106,7 @@ def _preview_lines(request: ApprovalRequest, width: int) -> Iterator[Line]:
         yield from sentence(f"… and {len(lines) - PREVIEW_LINES:,} more lines: v shows them", width, "yellow")
 
 
-def _headed(preview: str) -> tuple[str, str]:
+def headed(preview: str) -> tuple[str, str]:
     """The sentence above a preview, and what stands behind bars: of what is no diff, the first line is the sentence."""
     if preview.startswith(("-", "+", "@", " ")):
         return "What it would change:", preview
@@ -116,11 +116,11 @@ def _headed(preview: str) -> tuple[str, str]:
 
 def is_long_preview(request: ApprovalRequest, width: int) -> bool:
     """Whether some of the change is not shown with the question."""
-    lines = difference_lines(_headed(request.preview)[1], width)
-    return not _is_known_content(request) and next(islice(lines, PREVIEW_LINES, None), None) is not None
+    lines = difference_lines(headed(request.preview)[1], width)
+    return not is_known_content(request) and next(islice(lines, PREVIEW_LINES, None), None) is not None
 
 
-def _is_known_content(request: ApprovalRequest) -> bool:
+def is_known_content(request: ApprovalRequest) -> bool:
     """Whether the change is a new file, and each line of it stands in the arguments."""
     head, *lines = request.preview.split("\n")
     texts = [value for value in request.invocation.arguments.values() if isinstance(value, str)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import ClassVar
 
@@ -32,7 +32,8 @@ from ..settings.model import ReasoningShown
 from .conversation import Conversation
 from .pickers import ConfirmScreen, KeysScreen, PickerScreen
 from .prompt import Prompt
-from .questions import Questions, ScreenPerson
+from .questions.person import ScreenPerson
+from .questions.questions import Questions
 from .status import StatusLine
 from .wire import WirePanel
 
@@ -63,7 +64,8 @@ class ChatApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop", show=False),
         Binding("ctrl+c", "break", "Stop", priority=True, show=False),
-        Binding("ctrl+d", "end", "End", priority=True, show=False),
+        Binding("ctrl+d", "end", "End", show=False),
+        Binding("ctrl+t", "to_question", priority=True, show=False),
         Binding("ctrl+q", "leave", "End", priority=True, show=False),
         Binding("shift+tab", "next_mode", "Mode", priority=True, show=False),
         Binding("f1", "keys", "Keys", show=False),
@@ -81,6 +83,7 @@ class ChatApp(App[int]):
         history: TypedHistory,
         theme: str = "",
         reasoning: ReasoningShown = "folded",
+        bell: bool = False,
         welcome: Sequence[str] = (),
         first: str = "",
         suggested: str = "",
@@ -91,6 +94,7 @@ class ChatApp(App[int]):
         self.theme = THEMES.get(theme, theme)
         self._history = history
         self._reasoning: ReasoningShown = reasoning
+        self._bell = bell
         self._welcome = list(welcome)
         self._first = first
         self._suggested = suggested
@@ -106,7 +110,7 @@ class ChatApp(App[int]):
             yield Conversation(reasoning=self._reasoning)
             yield WirePanel(self.talk.wire)
         with Vertical(id="foot"):
-            yield Questions(self.person)
+            yield Questions(self.person, bell=self._bell)
             yield Static(id="queue", markup=False)
             yield Prompt(self._completer, self._history)
             yield StatusLine(self.talk)
@@ -117,6 +121,7 @@ class ChatApp(App[int]):
         self.set_interval(_TICK, self._tick)
         prompt = self.query_one(Prompt)
         prompt.focus()
+        self.run_worker(self._completer.prepare())
         if self._suggested:
             prompt.suggest(self._suggested)
         if self._first:
@@ -135,15 +140,16 @@ class ChatApp(App[int]):
 
     @on(Prompt.Submitted)
     async def _submitted(self, event: Prompt.Submitted) -> None:
-        await self._typed(event.text)
+        await self._typed(event.text, event.pasted)
 
-    async def _typed(self, text: str) -> None:
+    async def _typed(self, text: str, pasted: Mapping[str, str] | None = None) -> None:
         """Whatever was typed: a command, a line for the shell, or a question."""
+        root, servers = self.talk.assembly.workspace.root, self.talk.made.servers
         try:
-            line = await read_typed(text, root=self.talk.assembly.workspace.root, servers=self.talk.made.servers)
+            line = await read_typed(text, root=root, servers=servers, pasted=pasted)
         except ToolwireError as error:
             self.problem(error.message, error.hint)
-            self.query_one(Prompt).put(text)
+            self.query_one(Prompt).put(text, pasted)
             return
         match line:
             case SlashLine(name, rest):
@@ -164,8 +170,7 @@ class ChatApp(App[int]):
     async def _answer(self, line: QuestionLine) -> None:
         interrupted = False
         try:
-            message = self._shell.with_runs(line.message)
-            interrupted = await self._one_answer(message)
+            interrupted = await self._one_answer(self._shell.with_runs(line.message), line.notes)
         except ToolwireError as error:
             self.problem(error.message, error.hint)
         finally:
@@ -174,10 +179,12 @@ class ChatApp(App[int]):
         if self._queue and self.is_running:
             self._next(interrupted)
 
-    async def _one_answer(self, message: Message) -> bool:
+    async def _one_answer(self, message: Message, notes: Sequence[str]) -> bool:
         """Whether it was interrupted."""
         conversation = self.conversation
         conversation.ask(message)
+        for note in notes:
+            conversation.note(note)
         self.query_one(StatusLine).begin()
         interrupted, slice_ends = False, time.monotonic() + _SLICE
         async with aclosing(self.talk.run(message)) as events:
@@ -197,7 +204,9 @@ class ChatApp(App[int]):
         if interrupted:
             waiting, self._queue = self._queue, []
             prompt = self.query_one(Prompt)
-            prompt.put("\n".join([*(each.text for each in waiting), *([prompt.text] if prompt.text else [])]))
+            pasted = {label: text for each in waiting for label, text in each.pasted.items()}
+            words = [*(each.text for each in waiting), *([prompt.text] if prompt.text else [])]
+            prompt.put("\n".join(words), {**pasted, **prompt.pasted})
         else:
             self._answering = asyncio.create_task(self._answer(self._queue.pop(0)))
         self._show_queue()
@@ -216,7 +225,7 @@ class ChatApp(App[int]):
             self.problem(error.message, error.hint)
         self._tick()
 
-    @work(exclusive=True, group="shell")
+    @work
     async def _run_shell(self, line: ShellLine) -> None:
         show = self.conversation.shell(line.command)
         try:
@@ -283,6 +292,10 @@ class ChatApp(App[int]):
     def action_to_conversation(self) -> None:
         """Ctrl-Up: what was said can be walked through, opened and copied."""
         self.conversation.focus()
+
+    def action_to_question(self) -> None:
+        """Ctrl-T: from what is being written to the question that waits, and back."""
+        self.query_one(Questions).toggle()
 
     def action_scroll(self, by: int) -> None:
         """A page up or down, wherever the focus is."""

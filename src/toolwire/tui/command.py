@@ -215,10 +215,10 @@ def _plain(wanted: _Wanted) -> int:
 async def _whole_screen(wanted: _Wanted, *, suggested: str) -> int:
     from ..chat.typed_history import TypedHistory
     from .app import ChatApp
-    from .questions import ScreenPerson
+    from .questions.person import ScreenPerson
 
     settings = wanted.loaded.settings
-    person = ScreenPerson(kept_in=str(wanted.files.always), bell=settings.chat.notify)
+    person = ScreenPerson(kept_in=str(wanted.files.always))
     told: list[str] = []
     assembly = Assembly(
         wanted.workspace,
@@ -233,10 +233,11 @@ async def _whole_screen(wanted: _Wanted, *, suggested: str) -> int:
         app = ChatApp(
             talk,
             person,
-            history=TypedHistory(os.environ),
+            history=TypedHistory.of(os.environ, wanted.workspace.root),
             theme=settings.chat.theme,
             welcome=_welcome(talk),
             reasoning=settings.chat.reasoning,
+            bell=settings.chat.notify,
             first=wanted.question or "",
             suggested=suggested,
         )
