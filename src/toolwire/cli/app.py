@@ -117,7 +117,13 @@ _ELSEWHERE = {"chat": "toolwire.tui.command:chat"}
 """Commands that are right of this folder: named here, imported when they are called."""
 
 _KEEP = "\nWhat you always want the same can stand in a file: toolwire config init"
-_ALSO = {"run": _KEEP, "chat": _KEEP}
+_ALSO = {
+    "chat": _KEEP,
+    "run": "\nIn a pipe, standard output gets the answer alone; all else goes to standard error."
+    "\nExit codes: 0 answered (also where calls were denied), 1 failed, 2 asked for wrongly, 3 a bound was reached, "
+    f"130 interrupted.{_KEEP}",
+    "doctor": "\nExit codes: 0 nothing is wrong (warnings do not count), 1 something is.",
+}
 """What help says at its end beside the example."""
 
 _PARTS = {

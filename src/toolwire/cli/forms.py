@@ -163,6 +163,7 @@ _ASKS = {
 
 
 def is_one_word(name: str) -> bool:
+    """Whether a name can stand in a line of ours without passing for more than a name."""
     return bool(name) and marked(name) == name and all(char.isalnum() or char in "_-." for char in name)
 
 

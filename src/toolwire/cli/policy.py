@@ -59,7 +59,7 @@ class Explained(msgspec.Struct, frozen=True):
 
 def check(
     *files: Annotated[str, Parameter(name="FILE")],
-    workspace: str | None = None,
+    workspace: Annotated[str | None, Parameter(metavar="FOLDER")] = None,
 ) -> int:
     """Checks the rules that hold here, or those of some files, and their examples.
 
@@ -103,14 +103,14 @@ def _print_layer(layer: Layer) -> None:
 
 def explain(
     *,
-    command: str | None = None,
-    path: str | None = None,
-    tool: str = "tool",
-    risk: str | None = None,
-    arguments: str = "{}",
-    mode: str | None = None,
+    command: Annotated[str | None, Parameter(metavar="LINE")] = None,
+    path: Annotated[str | None, Parameter(metavar="PATH")] = None,
+    tool: Annotated[str, Parameter(metavar="TOOL")] = "tool",
+    risk: Annotated[str | None, Parameter(metavar="RISK")] = None,
+    arguments: Annotated[str, Parameter(metavar="JSON")] = "{}",
+    mode: Annotated[str | None, Parameter(metavar="MODE")] = None,
     headless: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    workspace: str | None = None,
+    workspace: Annotated[str | None, Parameter(metavar="FOLDER")] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
     """Says what would happen to a call, and why. Nothing runs.

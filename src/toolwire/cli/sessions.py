@@ -35,7 +35,7 @@ _STYLES: dict[Kind, str] = {
 def list_sessions(
     *,
     here: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    last: Annotated[int, Parameter(name="--last")] = _LAST,
+    last: Annotated[int, Parameter(name="--last", metavar="N")] = _LAST,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
     """Lists the sessions, the newest last. Times are in UTC.
