@@ -53,7 +53,9 @@ def test_where_nobody_is_asked_the_model_is_told_why(work: Path, env: dict[str, 
         ran = toolwire_command(
             "run", "Go", *MODEL, "--no-session", "--base-url", server.url, *options, cwd=work, env=env
         )
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
+    assert "toolwire:" not in ran.err
+    assert (ran.err == "") is ("--json" in options)
     outside, inside = server.requests[1]["messages"][-2:]
     assert outside["content"] == (
         "Error: not run: it needs approval, and nobody is there to ask: '../outside.txt' is outside the workspace"
@@ -84,7 +86,7 @@ def test_nothing_runs_where_the_trail_cannot_be_written(work: Path, env: dict[st
 def test_a_mode_is_given_and_said(work: Path, env: dict[str, str]) -> None:
     with ModelServer(READ_BOTH) as server:
         ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, "--mode", "full", cwd=work, env=env)
-    assert "Mode: full.\n" in ran.out
+    assert "Mode: full.\n" in ran.err
     assert RAN in server.requests[1]["messages"][-2]["content"]
 
 

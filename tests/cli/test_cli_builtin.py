@@ -85,7 +85,7 @@ def test_a_further_folder_is_given_by_flag_or_file(work: Path, env: dict[str, st
     with ModelServer(read) as server:
         ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, "--root", str(other), cwd=work, env=env)
     assert "from there" in result(server)
-    assert f"They work here and in {other}." in ran.out
+    assert f"They work here and in {other}." in ran.err
     config = work.parent / "config" / "toolwire"
     config.mkdir(parents=True)
     (config / "policy.toml").write_text(f"roots = [{json.dumps(str(other))}]\n")
@@ -100,8 +100,8 @@ def test_a_folder_of_the_file_that_is_not_there_hinders_nobody(work: Path, env: 
     (config / "policy.toml").write_text('roots = ["/not/there"]\n')
     with ModelServer(answers("run_bash", command="echo it ran")) as server:
         ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, cwd=work, env=env)
-    assert "There is no folder /not/there" in ran.out
-    assert "They work here" not in ran.out
+    assert "There is no folder /not/there" in ran.err
+    assert "They work here" not in ran.err
     assert result(server).strip() == "it ran"
 
 
@@ -117,8 +117,8 @@ def test_without_the_sandbox_it_says_so_and_asks_in_every_mode(work: Path, env: 
     options = ("--no-sandbox", "--mode", "full")
     with ModelServer(answers("run_bash", command="touch made.txt")) as server:
         ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, *options, cwd=work, env=env)
-    assert "Look out: commands are not confined here" in ran.out
-    assert "run in a sandbox" not in ran.out
+    assert "Look out: commands are not confined here" in ran.err
+    assert "run in a sandbox" not in ran.err
     assert "nobody is there to ask" in result(server)
     assert not (work / "made.txt").exists()
 
@@ -127,8 +127,8 @@ def test_without_the_sandbox_it_says_so_and_asks_in_every_mode(work: Path, env: 
 def test_it_says_that_commands_are_held(work: Path, env: dict[str, str]) -> None:
     with ModelServer([ANSWER]) as server:
         ran = toolwire_command("run", "Go", *MODEL, "--base-url", server.url, cwd=work, env=env)
-    assert "Commands run in a sandbox, without network" in ran.out
-    assert "Look out" not in ran.out
+    assert "Commands run in a sandbox, without network" in ran.err
+    assert "Look out" not in ran.err
 
 
 def test_a_model_asks_the_person(work: Path, env: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from cli.command import Ran, assert_sentence, clean_environment, toolwire_comman
 from cli.model_server import ModelServer
 from cli.terminal import CTRL_D, Terminal
 from toolwire.agent.bounds import Bounds
+from toolwire.cli.conversation import BOUND
 
 KEY = "sk-loopback-0123456789abcdef"
 MODEL = ("--model", "openai-compatible:test", "--tools", "demo")
@@ -46,7 +47,9 @@ def test_the_screen_tells_it_in_order() -> None:
     with ModelServer([CALCULATE, ANSWER]) as server:
         ran = ask(server, "What is 17 * 23?")
     assert ran.code == 0
-    session, again = ran.err.removeprefix("toolwire: session ").rstrip("\n").split(GO_ON)
+    assert ran.out == "It is 391.\n", "the answer alone"
+    told, _, sessions = ran.err.rpartition("toolwire: session ")
+    session, again = sessions.rstrip("\n").split(GO_ON)
     assert session == again
     expected = [
         f"test, at {server.url}\n",
@@ -55,14 +58,14 @@ def test_the_screen_tells_it_in_order() -> None:
         "● calculate  expression: 17 * 23\n",
         "391",
         "Easy.\n\n",
-        "It is 391.\n\n",
         "2 turns · 20 tokens in, 10 out · ",
     ]
     at = 0
     for words in expected:
         # Each behind the one before: the number of the server's port may hold any of them.
-        at = ran.out.find(words, at) + len(words)
-        assert at >= len(words), (words, ran.out)
+        at = told.find(words, at) + len(words)
+        assert at >= len(words), (words, told)
+    assert "It is 391." not in told
 
 
 def test_calls_that_stream_side_by_side_are_shown_one_after_the_other() -> None:
@@ -71,7 +74,7 @@ def test_calls_that_stream_side_by_side_are_shown_one_after_the_other() -> None:
     mixed = [delta for pair in zip(one, two, strict=True) for delta in pair]
     with ModelServer([sse(*mixed, stop="tool_calls"), ANSWER]) as server:
         ran = ask(server, "Two things")
-    assert "● calculate  expression: 1 + 1\n● current_time  zone: Europe/Paris\n  → calculate: " in ran.out
+    assert "● calculate  expression: 1 + 1\n● current_time  zone: Europe/Paris\n  → calculate: " in ran.err
 
 
 def test_calls_in_text() -> None:
@@ -81,9 +84,9 @@ def test_calls_in_text() -> None:
     with ModelServer([sse(*deltas), ANSWER]) as server:
         ran = ask(server, "What is 17 * 23?", "--stream-parser", "xml")
     assert ran.code == 0
-    assert "Let me see." in ran.out
-    assert "● calculate  expression: 17 * 23\n● current_time  zone: Europe/Paris\n  → calculate: " in ran.out
-    assert "<" not in ran.out, "a call is shown as one, not as it was written"
+    assert "Let me see." in ran.err
+    assert "● calculate  expression: 17 * 23\n● current_time  zone: Europe/Paris\n  → calculate: " in ran.err
+    assert "<" not in ran.err + ran.out, "a call is shown as one, not as it was written"
     first, second = server.requests
     assert "tools" not in first
     assert "Accessible Tools" in first["messages"][0]["content"]
@@ -95,8 +98,8 @@ def test_fences_around_calls_in_text_are_not_shown() -> None:
     with ModelServer([sse({"content": f"So:\n```json\n{call}\n```\n"}), ANSWER]) as server:
         ran = ask(server, "What is 17 * 23?", "--stream-parser", "json")
     assert ran.code == 0
-    assert "● calculate  expression: 17 * 23\n  → " in ran.out
-    assert "```" not in ran.out
+    assert "● calculate  expression: 17 * 23\n  → " in ran.err
+    assert "```" not in ran.err + ran.out
 
 
 @pytest.mark.parametrize("between", ["", "\n", "\n\n"])
@@ -105,7 +108,7 @@ def test_one_empty_line_before_a_call_in_text(between: str) -> None:
     deltas = [{"content": "So:"}, *({"content": end} for end in between), {"content": f"{call}{between}{call}"}]
     with ModelServer([sse(*deltas), ANSWER]) as server:
         ran = ask(server, "What is 17 * 23?", "--stream-parser", "xml")
-    assert "\n\nSo:\n\n● calculate  expression: 17 * 23\n● calculate  expression: 17 * 23\n  → " in ran.out
+    assert "\n\nSo:\n\n● calculate  expression: 17 * 23\n● calculate  expression: 17 * 23\n  → " in ran.err
 
 
 @pytest.mark.parametrize("variable", ["TOOLWIRE_STREAM_PARSER", "AUTOBYTEUS_STREAM_PARSER"])
@@ -126,7 +129,7 @@ def test_options_reach_the_request() -> None:
     with ModelServer([ANSWER]) as server:
         ran = ask(server, "--no-tools", "--system", "Be brief.", "--", "Hello")
     assert ran.code == 0
-    assert "No tools." in ran.out
+    assert "No tools." in ran.err
     assert "tools" not in server.requests[0]
     assert server.requests[0]["messages"] == [
         {"role": "system", "content": "Be brief."},
@@ -138,7 +141,7 @@ def test_without_question_and_terminal_it_asks_one_of_its_own() -> None:
     with ModelServer([ANSWER]) as server:
         ran = toolwire_command("run", env={"TOOLWIRE_MODEL": "openai-compatible:test", "TOOLWIRE_BASE_URL": server.url})
     assert ran.code == 0
-    assert "> What time is it in Tokyo?\n" in ran.out
+    assert "> What time is it in Tokyo?\n" in ran.err
     assert server.requests[0]["messages"][0]["content"] == "What time is it in Tokyo?"
 
 
@@ -184,6 +187,7 @@ def test_nothing_hostile_reaches_the_terminal(tmp_path: Path) -> None:
         for char in set(HOSTILE) - set("[2J]52;c;aGk=31mreversedhiddenback"):
             assert char not in ran.out + ran.err, repr(char)
     assert "␛[2J␛]52;c;aGk=␇<U+009B>31m␡<U+202E>reversed" in plain.out
+    assert "␛[2J␛]52;c;aGk=␇<U+009B>31m␡<U+202E>reversed" in plain.err
     assert events.lines[-1]["text"] == f"The answer {HOSTILE}"
 
 
@@ -200,18 +204,20 @@ def test_a_flood_of_arguments_and_a_long_result_are_cut_on_the_screen(tmp_path: 
     with ModelServer(answers) as server:
         ran = ask(server, "Read", cwd=tmp_path)
     assert ran.code == 0
-    assert "more than is shown here" in ran.out
-    assert "more characters" in ran.out
-    assert "line 5" in ran.out
-    assert "line 400" not in ran.out
-    assert len(ran.out) < 8_000
+    assert "more than is shown here" in ran.err
+    assert "more characters" in ran.err
+    assert "line 5" in ran.err
+    assert "line 400" not in ran.err + ran.out
+    assert len(ran.err) < 8_000
     assert "line 400" in json.dumps(server.requests[1])
 
 
-def test_a_reader_that_leaves_ends_it_quietly() -> None:
+@pytest.mark.parametrize("format_", ["events", "text"])
+def test_a_reader_that_leaves_ends_it_quietly(format_: str) -> None:
+    options = ("--quiet", "--output-format", format_)
     with ModelServer([sse(*({"content": f"word {number} "} for number in range(20_000)))]) as server:
         child = subprocess.Popen(
-            [sys.executable, "-m", "toolwire", "run", "Hi", *MODEL, "--base-url", server.url],
+            [sys.executable, "-m", "toolwire", "run", "Hi", *MODEL, *options, "--base-url", server.url],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=clean_environment(),
@@ -219,7 +225,8 @@ def test_a_reader_that_leaves_ends_it_quietly() -> None:
         assert child.stdout is not None
         assert child.stderr is not None
         with child:
-            child.stdout.readline()
+            if format_ == "events":
+                child.stdout.readline()
             child.stdout.close()
             assert child.stderr.read() == b""
         assert child.returncode == 141
@@ -228,22 +235,22 @@ def test_a_reader_that_leaves_ends_it_quietly() -> None:
 def test_a_model_that_never_stops_calling() -> None:
     with ModelServer([CALCULATE]) as server:
         ran = ask(server, "Go on", "--max-turns", "3")
-    assert_sentence(ran, 1, "3 requests", "--max-turns")
+    assert_sentence(ran, BOUND, "3 requests", "--max-turns")
     assert len(server.requests) == 3
 
 
 def test_a_bound_ends_a_run_and_says_which_option_it_was() -> None:
     with ModelServer([CALCULATE]) as server:
         tokens = ask(server, "Go on", "--max-tokens", "40")
-    assert_sentence(tokens, 1, "45 of its 40 tokens", "--max-tokens")
+    assert_sentence(tokens, BOUND, "45 of its 40 tokens", "--max-tokens")
     assert len(server.requests) == 3
     with ModelServer([None]) as server:
         seconds = ask(server, "Go on", "--max-seconds", "0.4")
-    assert_sentence(seconds, 1, "not over after 0.4 seconds", "--max-seconds")
+    assert_sentence(seconds, BOUND, "not over after 0.4 seconds", "--max-seconds")
     with ModelServer([CALCULATE]) as server:
         repeated = ask(server, "Go on")
     assert_sentence(
-        repeated, 1, f"the same calls {Bounds().repeats} times in a row", "Say what it should do otherwise."
+        repeated, BOUND, f"the same calls {Bounds().repeats} times in a row", "Say what it should do otherwise."
     )
     assert "Bounds" not in tokens.err + seconds.err + repeated.err
 
@@ -254,7 +261,7 @@ def test_a_request_that_failed_goes_out_again_and_the_person_is_told() -> None:
         ran = toolwire_command("run", "Hi", *MODEL, "--base-url", server.url, "--retries", "1")
     assert ran.code == 0
     assert len(server.requests) == 2
-    (told,) = [line for line in ran.out.splitlines() if "trying again in " in line]
+    (told,) = [line for line in ran.err.splitlines() if "trying again in " in line]
     assert "slow down" in told
 
 
@@ -330,7 +337,7 @@ def test_a_server_that_stays_silent() -> None:
 def test_an_answer_that_breaks_off_runs_nothing() -> None:
     with ModelServer([CALCULATE[: CALCULATE.index(b'"finish_reason"')]]) as server:
         ran = ask(server, "Hi", "--json")
-    assert_sentence(ran, 1, "cannot run 3 times in a row")
+    assert_sentence(ran, BOUND, "cannot run 3 times in a row")
     assert "tool_started" not in [event["type"] for event in ran.lines]
 
 
@@ -341,7 +348,7 @@ WRONG_USAGE = [
     (["Hi", "--model", "openai:gpt-4.1"], 1, ["no key for OpenAI", "Set OPENAI_API_KEY", "toolwire providers"]),
     (["Hi", "--model", "openai-compatible:x"], 2, ["--base-url"]),
     (["Hi", "--base-url", "http://127.0.0.1:9"], 2, ["--model openai-compatible:NAME"]),
-    (["Hi", *MODEL, "--base-url", "not a url"], 2, ["http://127.0.0.1:1234"]),
+    (["Hi", *MODEL, "--base-url", "not a url"], 2, ["--base-url is no address", "https://models.example.com/v1"]),
     (["Hi", "--model", "missing.gguf"], 1, ["missing.gguf"]),
     (["Hi", *MODEL, "--timeout", "0"], 2, ["--timeout 0"]),
     (["Hi", *MODEL, "--timeout", "nan"], 2, ["--timeout nan"]),
@@ -357,7 +364,7 @@ WRONG_USAGE = [
     (["  ", *MODEL], 2, ["the question is empty"]),
     (["Hi", "there", *MODEL], 2, ["there"]),
     (["Hi", "--modell", "x:y"], 2, ["--modell", "--model"]),
-    (["Hi", *MODEL, "--base-url", "http://127.0.0.1:9", "--mode", "yolo"], 2, ["no mode 'yolo'", "read-only, ask"]),
+    (["Hi", *MODEL, "--base-url", "http://127.0.0.1:9", "--mode", "yolo"], 2, ["--mode", "auto-edit", "read-only"]),
 ]
 
 

@@ -100,8 +100,9 @@ def test_a_model_calls_a_tool_that_was_looked_at(home: Home) -> None:
     with ModelServer([CALL, ANSWER]) as server:
         ran = home.run("run", "Say it", *MODEL, "--base-url", server.url)
     assert ran.code == 0, ran.err
-    assert "MCP: line (11 tools)" in ran.out
-    assert "→ hello from afar" in ran.out
+    assert "MCP: line (11 tools)" in ran.err
+    assert "→ hello from afar" in ran.err
+    assert ran.out == "It is 391.\n"
     assert "mcp__line__echo" in [tool["function"]["name"] for tool in server.requests[0]["tools"]]
 
 
@@ -110,7 +111,7 @@ def test_a_new_tool_is_offered_and_not_run_where_nobody_is_asked(home: Home) -> 
     with ModelServer([CALL, ANSWER]) as server:
         ran = home.run("run", "Say it", *MODEL, "--base-url", server.url, "--mode", "full")
     assert "mcp__line__echo" in [tool["function"]["name"] for tool in server.requests[0]["tools"]]
-    assert "nobody has looked at this tool" in ran.out
+    assert "nobody has looked at this tool" in ran.err
     assert not (home.folder / "calls").exists()
     assert not home.pins.known("line")
 
@@ -119,7 +120,7 @@ def test_a_server_without_consent_is_left_out_and_told_of(home: Home) -> None:
     home.write_project(theirs=home.entry())
     with ModelServer([ANSWER, ANSWER, ANSWER]) as server:
         ran = home.run("run", "Hello", *MODEL, "--base-url", server.url)
-        assert "MCP server theirs of this project needs your consent: toolwire mcp trust theirs" in ran.out
+        assert "MCP server theirs of this project needs your consent: toolwire mcp trust theirs" in ran.err
         ran = home.run("run", "Hello", *MODEL, "--base-url", server.url, "--json")
         assert ran.code == 0
         assert "needs your consent" in ran.err

@@ -9,10 +9,13 @@ from contextlib import aclosing, contextmanager, suppress
 
 from ..agent.events import AgentEvent, RunEnd, RunFailed, RunFinished, RunInterrupted
 from ..agent.loop import Agent
-from ..errors import ErrorInfo
+from ..errors import ErrorInfo, RunLimitReached
 from ..messages import Message, Part, TextPart
 from .faults import INTERRUPTED, say_error
 from .screen import Screen
+
+BOUND = 3
+"""The exit code of a run that reached one of its bounds: nothing is wrong with it, and `--resume` goes on."""
 
 
 class Conversation:
@@ -168,4 +171,7 @@ class Conversation:
 def _told(end: RunEnd) -> int:
     """Says what went wrong, if anything did; the exit code."""
     error: ErrorInfo | None = end.error if isinstance(end, RunFailed) else None
-    return 0 if error is None else say_error(error)
+    if error is None:
+        return 0
+    code = say_error(error)
+    return BOUND if error.type == RunLimitReached.__name__ else code

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -25,6 +27,7 @@ from .doctor_models import Asked, ask_all, embedded, keys, whom_to_ask
 from .doctor_tools import sandbox, servers
 from .faults import FAILED, say
 from .inputs import as_text
+from .services import use_services
 
 TIMEOUT = 30.0
 
@@ -55,6 +58,8 @@ def doctor(
     """
     if not (math.isfinite(timeout) and timeout > 0):
         raise ConfigError(f"--timeout {timeout:g} is no time to wait", hint="Give seconds, such as 60.")
+    with suppress(ConfigError):  # what does not fit in it is told among the files
+        use_services(look_at_settings(os.environ)[0])
     named = [as_model(as_text(name)) for name in model]
     for name in named:
         split_model(name)
@@ -67,13 +72,14 @@ def doctor(
 def _checks(env: Mapping[str, str], named: Sequence[str], offline: bool, seconds: float) -> dict[str, Check]:
     """What is looked at, in the order in which it is shown."""
     workspace = Workspace.here()
+    out = sys.stdout  # while a line moves on a terminal, another stands in its place
     is_local = [split_model(name)[0].name == "local" for name in named]
 
     def in_thread(look: Callable[[], Iterable[Finding]]) -> Check:
         return lambda: asyncio.to_thread(lambda: list(look()))
 
     checks: dict[str, Check] = {
-        "Python and platform": in_thread(lambda: machine(env)),
+        "Python and platform": in_thread(lambda: machine(env, out)),
         "Extras": in_thread(extras),
         "Files": in_thread(lambda: files(env, workspace)),
         "Folders": in_thread(lambda: folders(env)),

@@ -16,6 +16,7 @@ from ..mcp.files import load_servers, mcp_paths
 from ..mcp.pins import Pins, pins_path
 from ..settings.loading import look_at_settings
 from .doctor_findings import Finding, odd, unused, well, wrong
+from .services import services
 
 _FAULTS = 10
 """Of one file that are told: more are seen when these are mended."""
@@ -43,6 +44,11 @@ def _settings(env: Mapping[str, str]) -> Iterator[Finding]:
     if not os.path.lexists(loaded.path):
         yield unused("config.toml", "there is none, and all is as usual", "Write one: toolwire config init")
     elif not faults:
+        try:
+            services(loaded)
+        except ConfigError as error:
+            yield wrong("config.toml", error.message, error.hint)
+            return
         yield well("config.toml", str(loaded.path), path=str(loaded.path))
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from .. import __version__
+from ..providers.catalog import PROVIDERS
 from ..redaction import Redactor
 from .console import PlainConsole
 from .visible import json_bytes, one_line
@@ -28,6 +29,8 @@ _MARKS: dict[State, tuple[str, str, str]] = {
     "wrong": ("✗", "x", "bold red"),
 }
 """The mark, the same for terminals that have ASCII alone, and its colour."""
+_KEY = 12
+"""Characters that a key has at least."""
 _WORDS = 600
 """Characters of one sentence: a server may say a lot."""
 
@@ -93,7 +96,9 @@ class Report:
     def __init__(self, env: Mapping[str, str], *, json: bool) -> None:
         self._json = json
         self._console = PlainConsole()
-        self._redactor = Redactor((), env)
+        # Keys by their variables too, whatever these are called; what is shorter is a word that stands in for a key.
+        held = {env.get(name, "").strip() for row in PROVIDERS.values() for name in row.keys}
+        self._redactor = Redactor([key for key in held if len(key) >= _KEY], env)
         self._home = os.path.realpath(env.get("HOME") or os.path.expanduser("~")).rstrip(os.sep)
         self._homes = [home for home in {self._home, env.get("HOME", "").rstrip(os.sep)} if home]
         self._ascii = not _takes_marks(sys.stdout.encoding)

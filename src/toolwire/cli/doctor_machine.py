@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TextIO
 from urllib.request import getproxies_environment
 
 from .. import __version__
@@ -40,8 +41,8 @@ _PROGRAMS = (
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
-def machine(env: Mapping[str, str]) -> Iterator[Finding]:
-    """Python, the system and the terminal."""
+def machine(env: Mapping[str, str], out: TextIO) -> Iterator[Finding]:
+    """Python, the system, and where the output goes."""
     python = platform.python_version()
     name = f"{platform.python_implementation()} {python} on {platform.system()} {platform.release()}"
     if sys.version_info[:2] < NEEDED:
@@ -49,16 +50,16 @@ def machine(env: Mapping[str, str]) -> Iterator[Finding]:
     else:
         yield well("Python", f"{name} ({platform.machine()})", version=python, prefix=sys.prefix)
     yield well("Toolwire", f"{__version__}, in {Path(__file__).parent.parent}", version=__version__)
-    yield from _terminal(env)
+    yield from _terminal(env, out)
     yield from _way_out(env)
 
 
-def _terminal(env: Mapping[str, str]) -> Iterator[Finding]:
-    encoding = (sys.stdout.encoding or "ascii").lower()
+def _terminal(env: Mapping[str, str], out: TextIO) -> Iterator[Finding]:
+    encoding = (out.encoding or "ascii").lower()
     if "utf" not in encoding:
         todo = "Set the locale to one with UTF-8, such as LANG=C.UTF-8."
         yield odd("characters", f"the output takes {encoding}, so that other characters become question marks", todo)
-    if not sys.stdout.isatty():
+    if not out.isatty():
         yield unused("terminal", "the output goes elsewhere, so that there is none to look at")
         return
     columns, lines = shutil.get_terminal_size()

@@ -104,8 +104,8 @@ async def near_models(endpoint: Endpoint) -> list[str]:
         return []
     wanted = endpoint.model.lower()
     by_small = {name.lower(): name for name in names if name.isprintable()}
-    found = [name for small, name in by_small.items() if wanted in small or small in wanted]
-    found += [by_small[small] for small in get_close_matches(wanted, by_small, NEAR, 0.5)]
+    found = [by_small[small] for small in get_close_matches(wanted, by_small, NEAR, 0.6)]
+    found += [name for small, name in by_small.items() if wanted in small or small in wanted]
     return list(dict.fromkeys(found))[:NEAR]
 
 
