@@ -1,6 +1,7 @@
 """What went wrong, as one sentence and what to do, on standard error; and the exit code that says so.
 
-Codes: 1 it failed, 2 it was asked for wrongly, 70 a bug of Toolwire, 130 Ctrl-C, 141 whoever read the output left.
+Codes: 1 it failed, 2 it was asked for wrongly, 3 a run reached one of its bounds, 70 a bug of Toolwire, 130 Ctrl-C,
+141 whoever read the output left.
 """
 
 from __future__ import annotations
