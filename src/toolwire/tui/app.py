@@ -242,8 +242,11 @@ class ChatApp(App[int]):
 
     def action_break(self) -> None:
         """Ctrl-C: the same; where nothing goes on it copies, clears, and the second time ends the chat."""
-        if isinstance(self.screen, (PickerScreen, ConfirmScreen, KeysScreen)):
-            self.screen.dismiss(False if isinstance(self.screen, ConfirmScreen) else None)
+        if isinstance(self.screen, ConfirmScreen):
+            self.screen.dismiss(False)
+            return
+        if isinstance(self.screen, (PickerScreen, KeysScreen)):
+            self.screen.dismiss(None)
             return
         if self._interrupt():
             return
@@ -328,7 +331,7 @@ class ChatApp(App[int]):
 
     async def confirm(self, words: str) -> bool:
         """As `Desk.confirm`."""
-        return bool(await self.push_screen_wait(ConfirmScreen(words)))
+        return await self.push_screen_wait(ConfirmScreen(words)) is True
 
     def toggle(self, panel: Panel) -> None:
         """As `Desk.toggle`."""
