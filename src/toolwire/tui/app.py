@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
@@ -119,6 +120,9 @@ class ChatApp(App[int]):
         """Begins with what is there already: an earlier conversation, or a few words of welcome."""
         await self._show_conversation()
         self.set_interval(_TICK, self._tick)
+        self.person.watch(self._tick)
+        if not self.is_headless:
+            self._leave_when_told()
         prompt = self.query_one(Prompt)
         prompt.focus()
         self.run_worker(self._completer.prepare())
@@ -127,9 +131,9 @@ class ChatApp(App[int]):
         if self._first:
             await self._typed(self._first)
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """The wire moves below where there is no room beside."""
-        self.query_one("#stage").set_class(self.size.width < _SIDE_BY_SIDE, "narrow")
+        self.query_one("#stage").set_class(event.size.width < _SIDE_BY_SIDE, "narrow")
 
     @property
     def conversation(self) -> Conversation:
@@ -356,6 +360,13 @@ class ChatApp(App[int]):
         self.talk.interrupt()
         self._shell.stop()
         self.exit(0)
+
+    def _leave_when_told(self) -> None:
+        """A closed window or a system that goes down ends the chat as its person would: the terminal is given back."""
+        loop = asyncio.get_running_loop()
+        for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(number, self.exit, 128 + number)
 
     async def _show_conversation(self) -> None:
         record = self.talk.record()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
+from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, NamedTuple
 
@@ -198,6 +200,9 @@ def _has_screen() -> bool:
     """Whether the whole screen can be had; says so where it cannot."""
     if os.environ.get("TERM", "") in ("", "dumb") and os.name != "nt":
         return False
+    if not (sys.__stderr__ is not None and sys.__stderr__.isatty()):
+        say("the whole screen is painted on standard error, which is no terminal here")
+        return False
     if find_spec("textual") is None:
         say("the whole screen needs Textual, which is not installed", "pip install 'toolwire[chat]'")
         return False
@@ -208,7 +213,7 @@ def _plain(wanted: _Wanted) -> int:
     from ..chat.plain import PlainChat
 
     return PlainChat(wanted.console, wanted.workspace, wanted.files, wanted.talk).run(
-        wanted.question, record=wanted.record, at_end=wanted.keeping.tell
+        wanted.question, record=wanted.record, at_end=partial(wanted.keeping.tell, "chat")
     )
 
 
@@ -219,14 +224,15 @@ async def _whole_screen(wanted: _Wanted, *, suggested: str) -> int:
 
     settings = wanted.loaded.settings
     person = ScreenPerson(kept_in=str(wanted.files.always))
-    told: list[str] = []
-    assembly = Assembly(
-        wanted.workspace,
-        wanted.files,
-        person=person,
-        fill_in=person.fill_in,
-        tell=lambda words, _="": told.append(words),
-    )
+    app: ChatApp | None = None
+
+    def tell(words: str) -> None:
+        if app is None:
+            say(words)
+        else:
+            app.say(words)
+
+    assembly = Assembly(wanted.workspace, wanted.files, person=person, fill_in=person.fill_in, tell=tell)
     async with wanted.talk(assembly) as talk:
         if wanted.record is not None:
             await talk.start_recording(wanted.record)
@@ -242,7 +248,7 @@ async def _whole_screen(wanted: _Wanted, *, suggested: str) -> int:
             suggested=suggested,
         )
         code = await app.run_async() or 0
-    wanted.keeping.tell()
+    wanted.keeping.tell("chat")
     return code
 
 

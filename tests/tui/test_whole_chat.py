@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import corpus
 import pytest
-from tui.chatting import Chat, Slow, chat, home
-from tui.gallery import keep
 
+import corpus
 from toolwire.cli.assembly import Options
 from toolwire.messages import ToolResultPart
 from toolwire.testing.bodies import body, events
@@ -16,6 +14,8 @@ from toolwire.testing.pieces import Call, End, HalfCall, Text, Thought
 from toolwire.tui.cards import ToolCard
 from toolwire.tui.prompt import Prompt
 from toolwire.tui.questions.attention import SETTLE_SECONDS
+from tui.chatting import Chat, Slow, chat, home
+from tui.gallery import keep
 
 __all__ = ["home"]
 
@@ -56,8 +56,13 @@ async def answer(open_chat: Chat, *keys: str) -> None:
 
 
 ADD = "@toolwire.tool(risk='write')\ndef add(x: int, y: int) -> str:\n    'Adds.'\n    return f'the sum is {x + y}'"
-WEATHER = "@toolwire.tool(risk='read')\ndef weather(location: str) -> str:\n    'Weather.'\n    return f'18 C in {location}'"
-REPORT = "@toolwire.tool(risk='write')\ndef file_report(title: str = '', report: str = '') -> str:\n    'Files it.'\n    return 'filed'"
+WEATHER = (
+    "@toolwire.tool(risk='read')\ndef weather(location: str) -> str:\n    'Weather.'\n    return f'18 C in {location}'"
+)
+REPORT = (
+    "@toolwire.tool(risk='write')\ndef file_report(title: str = '', report: str = '') -> str:\n    'Files it.'\n"
+    "    return 'filed'"
+)
 SLOW = (
     "@toolwire.tool(risk='read')\ndef slow(seconds: float) -> str:\n    'Takes long.'\n"
     "    for _ in range(int(seconds * 100)):\n        time.sleep(0.01)\n    return 'over'"
@@ -73,7 +78,36 @@ async def test_a_recorded_answer_is_laid_out_as_markdown(home: Path) -> None:
         assert open_chat.talk.agent.messages[-1].text
         await open_chat.until_seen("1 turn", "ready")
         assert "**" not in open_chat.screen()
-        keep(open_chat.app, "10-an-answer", "An answer")
+
+
+ANSWER = """\
+Two things are wrong in `parse_dates`:
+
+1. **The zone is lost.** `strptime` gives a naive time, which is then taken for local time.
+2. The loop reads the *whole* file before it looks at the first line.
+
+```python
+def parse_dates(lines: Iterable[str]) -> Iterator[datetime]:
+    for line in lines:  # one at a time
+        yield datetime.fromisoformat(line).astimezone(UTC)
+```
+
+| file | lines | time |
+|------|------:|-----:|
+| small.log | 1,000 | 3 ms |
+| large.log | 2,000,000 | 4.1 s |
+"""
+
+
+async def test_an_answer_is_laid_out(home: Path) -> None:
+    said = body(
+        WIRE, Thought("The zone is lost somewhere. Let me look at how the lines are read."), Text(ANSWER), End()
+    )
+    async with chat(home, said, size=(100, 34)) as open_chat:
+        await open_chat.type("Why are the times in the report wrong?")
+        await open_chat.until_seen("large.log", "Thought", "ready")
+        assert "```" not in open_chat.screen()
+        keep(open_chat.app, "10-an-answer", "An answer", "Markdown while it streams; reasoning is folded to one line.")
 
 
 @corpus.needs_corpus
@@ -150,14 +184,14 @@ async def test_an_answer_is_interrupted_in_every_state_and_the_chat_goes_on(home
     asks = events(WIRE, Call("c1", "add", '{"x": 1, "y": 2}'), End())
     half = events(WIRE, Text("I shall. "), HalfCall("c1", "slow", '{"seconds": 3'))
     text = events(WIRE, Text("Here is "), End())
-    first = {
+    answers: dict[str, bytes | Slow] = {
         "asking": Slow(b"", DONE),
         "text": Slow(b"".join(text[:2]), DONE),
         "streaming": Slow(b"".join(half), DONE),
         "waiting": b"".join(asks),
         "running": b"".join(call),
-    }[state]
-    async with chat(home, first, DONE, options=tools_file(home, ADD, SLOW)) as open_chat:
+    }
+    async with chat(home, answers[state], DONE, options=tools_file(home, ADD, SLOW)) as open_chat:
         await open_chat.type("Go")
         seen = {"text": "Here", "streaming": "streaming", "waiting": "risk", "running": "running"}
         if state == "asking":

@@ -1,0 +1,42 @@
+"""Pictures of the screen, made in every run of the tests; TOOLWIRE_GALLERY=1 puts them into docs/gallery."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from textual.app import App
+
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
+_FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
+_TIMES = re.compile(r"(?<![\w.])(\d+)(?=&#160;ms\b)|(?<![\w.])(\d+\.\d)(?=&#160;s\b)")
+_FOLDERS = re.compile(r"/tmp/pytest-of-[^<&\s]*")
+_UNIQUE = re.compile(r"terminal-\d+")
+
+
+def keep(app: App[Any], name: str, title: str, words: str = "") -> str:
+    """The screen of `app` as SVG, kept as `NN-some-words` where pictures are wanted.
+
+    `title` stands above the picture; `words`, a sentence or two, beside it. Times and ids are the same in every run,
+    and nothing is loaded from elsewhere.
+    """
+    app.refresh()
+    picture = stable(app.export_screenshot(title=title))
+    assert "</svg>" in picture
+    if os.environ.get("TOOLWIRE_GALLERY") == "1":
+        GALLERY.mkdir(parents=True, exist_ok=True)
+        (GALLERY / f"{name}.svg").write_text(picture, encoding="utf-8")
+        if words:
+            (GALLERY / f"{name}.txt").write_text(f"{words}\n", encoding="utf-8")
+    return picture
+
+
+def stable(picture: str) -> str:
+    """The same picture whenever it is taken: no times of this run, no ids of it, no fonts from elsewhere."""
+    picture = _FONTS.sub("", picture)
+    picture = _TIMES.sub(lambda found: "12" if found[1] else "1.2", picture)
+    # A line keeps its length: a picture gives the width of each.
+    picture = _FOLDERS.sub(lambda found: "/home/me/project".ljust(len(found[0]), "\N{NO-BREAK SPACE}"), picture)
+    return _UNIQUE.sub("terminal", picture)

@@ -1,0 +1,69 @@
+"""`toolwire chat` at a real terminal, as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from cli.command import toolwire_command
+from cli.model_server import ModelServer
+from cli.terminal import CTRL_C, CTRL_D, Terminal
+from toolwire.testing.bodies import body
+from toolwire.testing.pieces import Call, End, Text
+
+HELLO = body("openai-chat", Text("Hello from afar."), End())
+WRITE = body("openai-chat", Call("c1", "write_file", '{"path": "made.txt", "content": "made\\n"}'), End())
+ALTERNATE, BACK = "\x1b[?1049h", "\x1b[?1049l"
+
+
+@pytest.fixture
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.chdir(tmp_path)
+    home = str(tmp_path / "home")
+    return {"HOME": home, "TERM": "xterm-256color", "TOOLWIRE_DISCOVER": "0", "COLUMNS": "80", "LINES": "24"}
+
+
+def options(server: ModelServer) -> list[str]:
+    return ["chat", "--model", "openai-compatible:test", "--base-url", server.url, "--no-mcp"]
+
+
+def test_a_question_is_asked_and_the_terminal_given_back(env: dict[str, str]) -> None:
+    with ModelServer([HELLO]) as server, Terminal(*options(server), "Hi there", env=env) as terminal:
+        terminal.wait_for(ALTERNATE)
+        terminal.wait_for("Hello from afar.")
+        terminal.wait_for("ready")
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+    assert BACK in terminal.screen
+    assert "toolwire chat --resume" in terminal.screen.rpartition(BACK)[2]
+    assert "Traceback" not in terminal.screen
+
+
+def test_a_file_is_written_only_after_a_yes(env: dict[str, str], tmp_path: Path) -> None:
+    with ModelServer([WRITE, HELLO]) as server, Terminal(*options(server), "Write it", env=env) as terminal:
+        # Keys that were there before the question answer nothing.
+        terminal.type("yyy")
+        terminal.wait_for("wants to run")
+        terminal.wait_for("once")
+        assert not (tmp_path / "made.txt").exists()
+        terminal.type("n")
+        terminal.type(CTRL_C)
+        terminal.wait_for("nterrupted")
+        assert not (tmp_path / "made.txt").exists()
+
+
+def test_a_signal_leaves_nothing_behind(env: dict[str, str]) -> None:
+    with ModelServer([HELLO]) as server, Terminal(*options(server), env=env) as terminal:
+        terminal.wait_for("Ask anything")
+        os.kill(terminal.process, signal.SIGTERM)
+        assert terminal.end() == 128 + signal.SIGTERM
+    assert BACK in terminal.screen
+
+
+def test_without_a_terminal_it_says_what_to_use(env: dict[str, str]) -> None:
+    done = toolwire_command("chat", env=env)
+    assert done.code == 2
+    assert "toolwire run" in done.err
