@@ -56,6 +56,18 @@ def test_a_recorded_stream(recording: Path) -> None:
     assert "\x1b" not in out
 
 
+@pytest.mark.parametrize("width", ["80", "130"])
+def test_colours_change_nothing_else(tmp_path: Path, width: str) -> None:
+    path = tmp_path / "cut.sse"
+    path.write_bytes(CUT)
+    coloured = toolwire_command("inspect", str(path), "--width", width, env={"NO_COLOR": "", "FORCE_COLOR": "1"}).out
+    pieces = coloured.split("\x1b[")
+    assert len(pieces) > 50
+    assert pieces[0] + "".join(piece.partition("m")[2] for piece in pieces[1:]) == inspected(
+        str(path), "--width", width
+    )
+
+
 def test_side_by_side_where_there_is_room(recording: Path) -> None:
     out = inspected(str(recording), "--width", "130", "--frames", "1")
     assert any(line.startswith("  data: {") and "│ → start   s0 text" in line for line in out.split("\n"))
@@ -231,6 +243,12 @@ def test_what_is_no_stream_is_named(tmp_path: Path, data: bytes, words: str) -> 
     ran = toolwire_command("inspect", str(path))
     assert_sentence(ran, 1, "thing", words)
     assert ran.out == ""
+
+
+def test_help_is_text() -> None:
+    out = inspected("--help")
+    assert "--FILE" not in out
+    assert all(char.isprintable() or char == "\n" for char in out)
 
 
 def test_no_such_file() -> None:

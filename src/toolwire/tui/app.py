@@ -344,8 +344,7 @@ class ChatApp(App[int]):
             return
         wire = self.query_one(WirePanel)
         wire.toggle_class("open")
-        if not wire.has_class("open"):
-            self.query_one(Prompt).focus()
+        (wire if wire.has_class("open") else self.query_one(Prompt)).focus()
 
     async def reload(self) -> None:
         """As `Desk.reload`."""
