@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,38 @@ async def test_a_file_appears_while_it_is_written(home: Path) -> None:
         await open_chat.until_ready()
         assert (home / "numbers.py").read_text().count("return") == 30
         assert states(open_chat) == ["done"]
+
+
+BEFORE = '''\
+from collections import Counter
+
+
+def words(text: str) -> Counter[str]:
+    """How often each word stands in the text."""
+    return Counter(text.lower().split())
+'''
+
+
+async def test_an_edit_is_asked_about_as_a_diff(home: Path) -> None:
+    (home / "words.py").write_text(BEFORE)
+    arguments = {
+        "path": "words.py",
+        "old_text": "    return Counter(text.lower().split())",
+        "new_text": "    return Counter(word.strip(PUNCTUATION) for word in text.lower().split())",
+    }
+    look = Call("c1", "read_file", '{"path": "words.py"}')
+    edit = Call("c2", "edit_file", json.dumps(arguments))
+    first = body(WIRE, Thought("Let me look at the file first."), look, End())
+    second = body(WIRE, Text("`split()` leaves commas and full stops at the words. I strip them:"), edit, End())
+    async with chat(home, first, second, DONE, options=Options(no_mcp=True), size=(100, 40)) as open_chat:
+        await open_chat.type("Why does `words` count 'end.' and 'end' as two words? Mend it.")
+        await open_chat.until_seen("+    return Counter(word.strip", "once", "risk")
+        assert (home / "words.py").read_text() == BEFORE
+        words = "What would run is shown before it does, and nothing is yes by itself."
+        keep(open_chat.app, "00-the-chat", "toolwire chat", words)
+        await answer(open_chat, "y")
+        await open_chat.until_seen("All done.")
+        assert "strip(PUNCTUATION)" in (home / "words.py").read_text()
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
