@@ -38,7 +38,7 @@ from tui.card_events import (
 )
 from tui.gallery import keep
 from tui.screens import Host, lines, text
-from tui.test_cards_call import _ANY, LAST, ORDERS
+from tui.test_cards_call import ANY, LAST, ORDERS
 
 PLAIN, WRITE, EDIT, BASH = SegmentType.TOOL_CALL, SegmentType.WRITE_FILE, SegmentType.EDIT_FILE, SegmentType.RUN_BASH
 PROGRAM = '''"""Counts words."""
@@ -125,7 +125,7 @@ async def test_any_order_of_events_ends_with_its_word_on_the_screen() -> None:
             screen.cards = [card("weather", choose.choice([PLAIN, WRITE, EDIT, BASH])) for _ in range(3)]
             await screen.app.query_one(CardGroup).mount(*screen.cards)
             for each in screen.cards:
-                for event in choose.choices(_ANY, k=choose.randrange(8)):
+                for event in choose.choices(ANY, k=choose.randrange(8)):
                     each.take(event)
                     if choose.random() < 0.3:
                         await each.draw()
@@ -209,6 +209,13 @@ async def test_a_file_has_the_colours_of_its_language() -> None:
         assert styles[1] == set()
 
 
+async def test_colours_come_to_every_card_whichever_waited_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.tui.cards.syntax._READERS", {})
+    cards = [card("run_bash", BASH, *whole(str(n), {"command": "echo 'x'"}), id=str(n)) for n in range(3)]
+    async with shown(*cards) as screen:
+        assert [bool(each._sheet and each._sheet.lines[0].spans) for each in screen.cards] == [True] * 3
+
+
 _OLD = "def main():\n    print('hi')\n    return 1\n"
 _NEW = "def main() -> int:\n    print('hello')\n    return 1\n"
 
@@ -249,6 +256,18 @@ async def test_the_real_diff_takes_the_place_of_what_the_model_wrote() -> None:
         assert "import sys" not in await screen.draw()
 
 
+async def test_a_large_change_opened() -> None:
+    arguments = {"path": "a.py", "old_text": "a = 1\n" * 300, "new_text": "b = 2\n" * 300}
+    edit = card("edit_file", EDIT, *whole("1", arguments))
+    async with shown(edit) as screen:
+        assert "… 586 more lines (Enter shows all)" in text(screen.app)
+        edit.focus()
+        await screen.press("enter")
+        assert edit.size.height == 603
+        await screen.press("enter")
+        assert edit.size.height == 18
+
+
 async def test_a_patch_grows_as_a_diff() -> None:
     patch = "--- a.py\n+++ a.py\n@@ -7,2 +7,2 @@ class A:\n kept\n-old\n+new\n"
     edit = card("patch_file", EDIT, *streamed("1", {"path": "a.py", "patch": patch}, upto=-5))
@@ -285,6 +304,7 @@ async def test_a_command_with_its_output_while_it_runs_and_after() -> None:
         rows = [row.lstrip("▌ ") for row in seen.split("\n")]
         assert rows[0].startswith("✓ done  run_bash")
         assert rows[0].endswith("exit code 1 · 2.0 s")
+        assert bash.has_class("-exited")
         assert rows[4] == "│ … 23 more lines (Enter shows all)"
         assert rows[12] == "│ [exit code 1 after 2.0 s]"
         screen.cards[0].focus()

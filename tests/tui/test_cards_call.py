@@ -152,7 +152,7 @@ def test_a_call_that_cannot_be_read_keeps_what_the_model_wrote_within_a_bound() 
     assert len(call.raw.text()) <= 20_100
 
 
-_ANY: list[AgentEvent] = [
+ANY: list[AgentEvent] = [
     *CUT,
     WHOLE[-1],
     ended("1", problem="cut"),
@@ -182,7 +182,7 @@ LAST: list[AgentEvent] = [INTERRUPTED, FAILED, gave("1", "sunny"), refused("1", 
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(_ANY), max_size=12), st.sampled_from(LAST))
+@given(st.lists(st.sampled_from(ANY), max_size=12), st.sampled_from(LAST))
 def test_any_order_ends_in_a_final_state(events: list[AgentEvent], last: AgentEvent) -> None:
     call = Call("1", "weather", SegmentType.TOOL_CALL)
     was_final = False

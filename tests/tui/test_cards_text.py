@@ -297,6 +297,16 @@ async def test_every_language_of_the_table_can_be_read() -> None:
         assert len(coloured(["a = 1", "", "b"], language)) == 3
 
 
+def test_a_reader_that_fails_leaves_the_text_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def get_tokens_unprocessed(self, text: str) -> Any:
+            raise RecursionError
+
+    monkeypatch.setattr("toolwire.tui.cards.syntax._READERS", {"python": Failing()})
+    assert coloured(["x", "y"], "python") == [[], []]
+    assert CodeTail().last(GrowingText(["x\ny"]), 5, "python") == (1, ["x", "y"], [[], []])
+
+
 def test_all_lines_of_a_large_text_within_bounds() -> None:
     lines = Whole("x\n" * 5_500, "", 5_500, 0).lines()
     assert lines[0].text == "5,500 lines, shown without colours"

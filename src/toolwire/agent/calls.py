@@ -19,7 +19,7 @@ from ..approval.gate import Denial, Gate, Ticket
 from ..approval.places import Workspace
 from ..approval.request import Answer, ApprovalRequest
 from ..errors import SessionFailed, ToolwireError
-from ..execution.executor import Executor, ToolResult
+from ..execution.executor import CANCELLED, DENIED, Executor, ToolResult
 from ..execution.results import bounded, expected_arguments
 from ..mcp.host import HOST, Host
 from ..messages import Message, ToolCallPart, tool_results
@@ -226,10 +226,10 @@ class Calls:
 
         veto = await bench.hooks.before_call(call.invocation, call.tool)
         if veto:
-            return _error(id, call.tool.name, f"not run: {veto}")
+            return _error(id, call.tool.name, f"not run: {veto}", DENIED)
         decision = await bench.gate.decide(_named(call), call.tool, on_asked=asked, on_answered=answered)
         if isinstance(decision, Denial):
-            return _error(id, call.tool.name, f"not run: {decision.reason}")
+            return _error(id, call.tool.name, f"not run: {decision.reason}", DENIED)
         try:
             if decision.edited:
                 call.paths = touched_paths(call.tool, decision.invocation.arguments, bench.gate.workspace)
@@ -311,15 +311,15 @@ def touched_paths(tool: ToolDefinition, arguments: dict[str, Any], workspace: Wo
     return frozenset(found)
 
 
-def _error(id: str, name: str, words: str) -> ToolResult:
-    return ToolResult(id, name, f"Error: {words}", is_error=True)
+def _error(id: str, name: str, words: str, outcome: str = "") -> ToolResult:
+    return ToolResult(id, name, f"Error: {words}", is_error=True, outcome=outcome)
 
 
 def _cancelled(call: _Call) -> ToolResult:
     words = (
         "cancelled while it ran; a part of its work may be done" if call.started else "not run: cancelled before it ran"
     )
-    return _error(call.invocation.id, call.tool.name, words)
+    return _error(call.invocation.id, call.tool.name, words, CANCELLED)
 
 
 def _with_changes(result: ToolResult, ticket: Ticket) -> ToolResult:

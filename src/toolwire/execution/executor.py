@@ -39,6 +39,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 """Seconds before a call is tried again; each pause is twice the one before."""
 
 
+DENIED, CANCELLED = "denied", "cancelled"
+"""Outcomes of calls that were not run, or not to their end."""
+
+
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """The one result of one call; `id` is the id of its invocation and segment."""
 
@@ -48,8 +52,9 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     is_error: bool = False
     seconds: float = 0.0
     outcome: str = ""
-    """As in the audit trail: `ok`, `ok (kept result)`, `error`, `timeout`, `timeout (still running)`. Empty for a call
-    that was not run."""
+    """As in the audit trail: `ok`, `ok (kept result)`, `error`, `timeout`, `timeout (still running)`. `denied` for a
+    call that somebody or a rule said no to, `cancelled` for one whose run was interrupted; empty for one that could not
+    be run."""
     note: str = ""
     """What whoever watches should know and the model need not."""
     media: tuple[MediaPart, ...] = ()
