@@ -2,33 +2,90 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import cast
 
 from ..agent.sessions.store import SessionRecord
 from ..approval.files import PolicyPaths
 from ..approval.places import Workspace
+from ..approval.request import Answer, ApprovalRequest
 from ..cli.ask import TerminalQuestion, read_line
 from ..cli.assembly import Assembly
 from ..cli.console import PlainConsole
 from ..cli.conversation import Conversation
 from ..cli.faults import say
 from ..cli.forms import TerminalForms
-from ..cli.question import sentence
 from ..cli.screen import Screen
 from ..cli.transcript import pieces
 from ..cli.visible import one_line, visible
 from ..errors import ToolwireError
 from ..messages import Message
-from .commands import run_command
+from .commands import NAMES, run_command
+from .commands.layout import unmarked
 from .desk import Panel, Row
-from .shell import ShellRuns
+from .lines import LineScreen
+from .shell import ShellRun, ShellRuns
 from .talk import Talk
 from .typed import QuestionLine, ShellLine, SlashLine, read_typed
 
-_SHOWN_ROWS = 60
+SHOWN_ROWS = 40
+"""Rows of a list that are printed at once; words find the others."""
 _SHOWN_AGAIN = 12
 """Pieces of an earlier conversation that are printed when it goes on."""
+_TOGETHER = 0.05
+_OUTPUT_SECONDS = 0.3
+"""Between two looks at what a command of the person's has written."""
+
+
+class PlainPerson:
+    """Whoever sits at the terminal. Questions come one by one, and say how many there are."""
+
+    def __init__(self, console: PlainConsole, screen: LineScreen, *, kept_in: str) -> None:
+        # All that a question asks of its screen is to be held.
+        self._question = TerminalQuestion(console, cast(Screen, screen), kept_in=kept_in)
+        self._screen = screen
+        self._turn = asyncio.Lock()
+        self._asked = self._answered = 0
+        """Of those that wait together."""
+
+    async def __call__(self, request: ApprovalRequest) -> Answer:
+        """What they say to a call."""
+        async with self._in_turn(request.invocation.id):
+            return await self._question(request)
+
+    async def ask_person(self, question: str, options: Sequence[str]) -> str:
+        """What they answer to a question of the model's."""
+        async with self._in_turn():
+            return await self._question.ask_person(question, options)
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """The terminal for a question of another kind."""
+        async with self._in_turn(), self._question.held():
+            yield
+
+    @asynccontextmanager
+    async def _in_turn(self, call: str = "") -> AsyncIterator[None]:
+        self._asked += 1
+        try:
+            async with self._turn:
+                # Calls of one answer ask at the same time: this is long enough to count them.
+                await asyncio.sleep(_TOGETHER)
+                self._screen.settle()
+                count = f" {self._answered + 1} of {self._asked}" if self._asked > 1 else ""
+                number = self._screen.number(call)
+                about = "" if number is None else f", about call {number}"
+                self._screen.header("", f"Question{count} for you{about}.")
+                yield
+        finally:
+            self._answered += 1
+            if self._answered == self._asked:
+                self._asked = self._answered = 0
 
 
 class PlainChat:
@@ -38,10 +95,10 @@ class PlainChat:
         self, console: PlainConsole, workspace: Workspace, files: PolicyPaths, make: Callable[[Assembly], Talk]
     ) -> None:
         self._console = console
-        self._screen = Screen(console)
-        self._person = TerminalQuestion(console, self._screen, kept_in=str(files.always))
-        forms = TerminalForms(console, self._person.held)
-        self._talk = make(Assembly(workspace, files, person=self._person, fill_in=forms))
+        self._screen = LineScreen(console)
+        person = PlainPerson(console, self._screen, kept_in=str(files.always))
+        forms = TerminalForms(console, person.held)
+        self._talk = make(Assembly(workspace, files, person=person, fill_in=forms))
         self._shell = ShellRuns(workspace.root)
         self._leaves = False
 
@@ -59,23 +116,19 @@ class PlainChat:
             if record is not None:
                 await talk.start_recording(record)
 
-        return conversation.chat(first=first, typed=self._typed, begin=begin, at_end=at_end)
+        return conversation.chat(first=first, typed=self._typed, begin=begin, prompt="You: ", at_end=at_end)
 
     async def _typed(self, text: str) -> str | Message | None:
         """What to ask; None where it was something else. `EOFError` ends the chat."""
         try:
             root, servers = self._talk.assembly.workspace.root, self._talk.made.servers
-            line = await read_typed(text, root=root, servers=servers)
-            match line:
+            match await read_typed(text, root=root, servers=servers, commands=NAMES):
                 case SlashLine(name, rest):
                     await run_command(self._talk, self, name, rest)
-                case ShellLine():
-                    ran = await self._shell.run(line)
-                    self._console.out(ran.text.rstrip("\n"))
-                    self._screen.header(ran.ending)
+                case ShellLine() as line:
+                    await self._run_shell(line)
                 case QuestionLine(message, notes):
-                    for note in notes:
-                        self._screen.header(note)
+                    self._screen.header(*notes)
                     return self._shell.with_runs(message)
         except ToolwireError as error:
             self.problem(error.message, error.hint)
@@ -83,44 +136,65 @@ class PlainChat:
             raise EOFError
         return None
 
+    async def _run_shell(self, line: ShellLine) -> None:
+        """Runs it, and prints its lines as they come."""
+        output = _Output(self._console)
+        try:
+            ran = await self._shell.run(line, output.look)
+        except asyncio.CancelledError:
+            self._screen.header("", "Stopped.")
+            raise
+        output.end(ran)
+        self._screen.header(f"Command ended: {ran.ending}." if ran.state == "ended" else f"The command {ran.ending}.")
+
+    # What a command may do with the screen
+
     def say(self, words: str) -> None:
-        """As `Desk.say`: Markdown is readable as it is."""
-        self._console.out(visible(words))
+        """As `Desk.say`: without marks, a row of a table as a sentence."""
+        for line in unmarked(visible(words)):
+            if line.startswith("  "):
+                self._screen.quote(line[2:])
+            else:
+                self._screen.header(line)
 
     def problem(self, words: str, hint: str = "") -> None:
         """As `Desk.problem`."""
         say(words, hint)
 
     async def choose(self, title: str, rows: Sequence[Row], *, current: str = "") -> str | None:
-        """As `Desk.choose`: by its number, or by words that are in one row alone."""
-        self._console.out(title)
-        group = ""
-        for number, row in enumerate(rows[:_SHOWN_ROWS], 1):
-            if row.group != group:
-                group = row.group
-                self._console.out(f"\n{group}:")
-            mark = "*" if row.value == current else " "
-            self._console.out(f"{mark}{number:>3}  {one_line(row.name)}  {one_line(row.words)}".rstrip())
-        typed = (await self._answer("Number, or nothing to go back: ")).strip()
-        if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(rows):
-            return rows[int(typed) - 1].value
-        fitting = [row.value for row in rows if typed and typed.lower() in f"{row.value} {row.name}".lower()]
-        if typed and len(fitting) != 1:
-            self.problem(f"{len(fitting) or 'no'} rows fit {typed[:40]!r}", "Nothing was chosen.")
-        return fitting[0] if len(fitting) == 1 else None
+        """As `Desk.choose`: by its number, or by words, which list those again that have them."""
+        fitting = list(rows)
+        self._screen.header(title)
+        while True:
+            shown = fitting[:SHOWN_ROWS]
+            self._list(shown, current)
+            if len(fitting) > len(shown):
+                self._screen.header(f"And {len(fitting) - len(shown)} more: type words of the one you look for.")
+            typed = (await self._answer("A number, words to look for, or nothing to go back: ")).strip()
+            if typed.isascii() and typed.isdigit():
+                if 1 <= int(typed) <= len(shown):
+                    return shown[int(typed) - 1].value
+                self._screen.header("There is no such number.")
+                continue
+            if not typed:
+                self._screen.header("Nothing was chosen.")
+                return None
+            found = [row for row in rows if all(word in _searched(row) for word in typed.lower().split())]
+            if not found:
+                self._screen.header(f"Nothing in the list has {one_line(typed)[:60]}.")
+            fitting = found or list(rows)
 
     async def confirm(self, words: str) -> bool:
         """As `Desk.confirm`."""
-        for line in sentence(words, self._console.width):
-            self._console.out(line.text)
-        return (await self._answer("y or n: ")).strip().lower() in ("y", "yes")
+        self._screen.header(words)
+        return (await self._answer("Type y for yes; all else is no: ")).strip().lower() in ("y", "yes")
 
     def toggle(self, panel: Panel) -> None:
         """As `Desk.toggle`: there are no panels."""
         if panel == "wire":
             self.say("To see what goes over the wire: /record FILE, and then toolwire inspect FILE.")
         else:
-            self.say("Enter sends. Ctrl-C stops an answer. Ctrl-D ends.")
+            self.say("Enter sends. Ctrl-C stops an answer, a command or a list. Ctrl-D ends the chat.")
 
     async def reload(self) -> None:
         """As `Desk.reload`."""
@@ -131,23 +205,71 @@ class PlainChat:
             self._show(kept)
 
     def copy(self, text: str) -> None:
-        """As `Desk.copy`: printed, to be taken from there."""
-        self._console.out(visible(text))
+        """As `Desk.copy`; printed, to be taken from there, where the terminal knows no clipboard."""
+        if self._console.is_dumb_terminal:
+            self._screen.quote(visible(text))
+        else:
+            coded = base64.b64encode(text.encode("utf-8", "replace")).decode()
+            self._console.file.write(f"\x1b]52;c;{coded}\x07")
 
     def leave(self) -> None:
         """As `Desk.leave`."""
         self._leaves = True
 
+    def _list(self, rows: Sequence[Row], current: str) -> None:
+        group = ""
+        for number, row in enumerate(rows, 1):
+            if row.group != group:
+                group = row.group
+                self._screen.header(f"{group}:")
+            words = [row.name, *([row.words] if row.words else []), *(["chosen now"] if row.value == current else [])]
+            self._screen.header(f"{number}. {', '.join(map(one_line, words)).replace(' · ', ', ')}")
+
     async def _answer(self, prompt: str) -> str:
         typed = await read_line(sys.stdin.fileno(), lambda: self._console.out(prompt, end=""))
+        if typed is None:
+            self._console.out("")
         return typed or ""
 
     def _show(self, kept: SessionRecord) -> None:
         """The end of an earlier conversation."""
         told = list(pieces(kept.entries))
+        self._screen.header(f"Going on with: {one_line(kept.info.title)[:200]}")
         if len(told) > _SHOWN_AGAIN:
             self._screen.header(f"({len(told) - _SHOWN_AGAIN} earlier pieces: /export writes them all)")
         for piece in told[-_SHOWN_AGAIN:]:
-            self._console.out(piece.heading, style="bold")
+            self._screen.header(piece.heading)
             if piece.text:
-                self._console.out("  " + visible(piece.text).rstrip().replace("\n", "\n  "))
+                self._screen.quote(visible(piece.text).rstrip())
+
+
+class _Output:
+    """What a command writes, as whole lines, a few times a second at most."""
+
+    def __init__(self, console: PlainConsole) -> None:
+        self._console = console
+        self._written = 0
+        self._looked = 0.0
+
+    def look(self, run: ShellRun) -> None:
+        """Prints the lines that are new. Where so much came that some is gone, the rest comes at the end."""
+        if time.monotonic() - self._looked > _OUTPUT_SECONDS and not run.dropped:
+            self._write(run.text, whole=True)
+            self._looked = time.monotonic()
+
+    def end(self, run: ShellRun) -> None:
+        """Prints what is left."""
+        if run.dropped:
+            self._console.out(f"(what it wrote is long: {run.dropped:,} characters are left out)")
+            self._written = 0
+        self._write(run.text, whole=False)
+
+    def _write(self, text: str, *, whole: bool) -> None:
+        end = text.rfind("\n") + 1 if whole else len(text)
+        if new := text[self._written : end].removesuffix("\n"):
+            self._console.out("\n".join(f"  {line}" for line in new.split("\n")))
+        self._written = max(self._written, end)
+
+
+def _searched(row: Row) -> str:
+    return f"{row.value} {row.name} {row.words}".lower()

@@ -22,12 +22,10 @@ from ..agent.events import (
     RunStarted,
     ToolFinished,
     ToolsChanged,
-    ToolStarted,
 )
-from ..agent.sessions.entries import Answered, Entry, Finished, Mended, Noted, Said, Settled, Starting
+from ..agent.sessions.entries import Answered, Entry, Finished, Mended, Noted, Said, Settled
 from ..execution.executor import ToolResult
 from ..messages import MediaPart, Message, OpaquePart, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
-from ..stream.invocation import requested
 from ..stream.segments import EventType, SegmentEvent, SegmentType
 from ..tools.forms import form_of
 
@@ -71,8 +69,6 @@ class _Teller:
                 self._given.clear()
                 for part in message.parts:
                     yield from self._part(part)
-            case Starting(turn, id, tool, arguments):
-                yield ToolStarted(turn, id, requested(id, tool, arguments, turn))
             case Finished(turn, result) if result.id not in self._given:
                 self._given.add(result.id)
                 yield ToolFinished(turn, result.id, result)

@@ -7,8 +7,8 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -26,7 +26,6 @@ from .question import (
     question_lines,
     sentence,
 )
-from .screen import Screen
 
 TYPED_LINE = 4_000
 """What can be typed on one line: the terminal itself takes some 4,095 bytes and drops the rest."""
@@ -40,13 +39,21 @@ _LASTING = {
 """Answers for longer than once."""
 
 
+class Held(Protocol):
+    """A screen that keeps still while a question stands on it."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Nothing is written to it meanwhile."""
+        ...
+
+
 class TerminalQuestion:
     """Asks the person at the terminal; an `Ask` for the gate. Calls that wait side by side are asked one by one.
 
     `kept_in` is the file that keeps what is allowed or denied always; without it nothing can be.
     """
 
-    def __init__(self, console: Console, screen: Screen, *, kept_in: str = "") -> None:
+    def __init__(self, console: Console, screen: Held, *, kept_in: str = "") -> None:
         self._console = console
         self._screen = screen
         self._kept_in = kept_in

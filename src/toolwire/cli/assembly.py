@@ -73,12 +73,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 def options_of(loaded: Loaded) -> Options:
     """What the settings say, the flags among them."""
     settings = loaded.settings
-    chosen = settings.tools
+    chosen: ToolSet | None = settings.tools if settings.tools in ("builtin", "demo") else None
     from_variable = loaded.source.get("stream_parser", "").isupper()
     return Options(
         system=settings.system,
-        tools=None if chosen in ("", "none") else chosen,
-        no_tools=chosen == "none",
+        tools=chosen,
+        no_tools=settings.tools == "none",
         no_mcp=not settings.use_mcp,
         sandbox=settings.sandbox,
         # What a variable says the agent reads by itself, so that an error names the variable.

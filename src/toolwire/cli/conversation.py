@@ -4,18 +4,61 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import aclosing, contextmanager, suppress
+from typing import Any, Protocol
 
 from ..agent.events import AgentEvent, RunEnd, RunFailed, RunFinished, RunInterrupted
-from ..agent.loop import Agent
 from ..errors import ErrorInfo, RunLimitReached
 from ..messages import Message, Part, TextPart
 from .faults import INTERRUPTED, say_error
-from .screen import Screen
 
 BOUND = 3
 """The exit code of a run that reached one of its bounds: nothing is wrong with it, and `--resume` goes on."""
+
+
+class Answering(Protocol):
+    """Whoever is asked: an agent, or what stands around one."""
+
+    def run(self, question: str | Message, /) -> AsyncGenerator[AgentEvent, None]:
+        """Everything that happens until the answer has ended; the last event is a `RunEnd`."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ends the answer that is going on."""
+        ...
+
+    async def settle(self) -> None:
+        """Waits for what was interrupted and had not ended."""
+        ...
+
+    async def close(self) -> None:
+        """Ends everything."""
+        ...
+
+
+class Surface(Protocol):
+    """Where it is shown."""
+
+    def header(self, *lines: str) -> None:
+        """Words of ours."""
+        ...
+
+    def begin(self) -> None:
+        """A run begins."""
+        ...
+
+    def wait(self, what: str) -> None:
+        """Something takes a moment."""
+        ...
+
+    def settle(self) -> None:
+        """Nothing moves any more and the cursor is at the start of a line."""
+        ...
+
+
+async def _as_typed(text: str) -> str | Message | None:
+    return text
 
 
 class Conversation:
@@ -27,9 +70,9 @@ class Conversation:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: Answering,
         show: Callable[[AgentEvent], None],
-        screen: Screen | None = None,
+        screen: Surface | None = None,
         *,
         attach: Callable[[], Awaitable[list[Part]]] | None = None,
     ) -> None:
@@ -52,45 +95,62 @@ class Conversation:
         at_end()
         return INTERRUPTED if end is None or isinstance(end, RunInterrupted) else _told(end)
 
-    def chat(self, *, at_end: Callable[[], None] = lambda: None) -> int:
-        """Questions at the terminal until Ctrl-D."""
+    def chat(
+        self,
+        *,
+        first: str | None = None,
+        typed: Callable[[str], Coroutine[Any, Any, str | Message | None]] = _as_typed,
+        begin: Callable[[], Coroutine[Any, Any, None]] | None = None,
+        prompt: str = "> ",
+        at_end: Callable[[], None] = lambda: None,
+    ) -> int:
+        """Questions at the terminal until Ctrl-D, after the `first` one.
+
+        `typed` says what to ask for a line, None where it was something else; its `EOFError` ends the chat, and Ctrl-C
+        ends what it does. `begin` is awaited before anything is asked.
+        """
         assert self._screen is not None
         with suppress(ImportError):
             import readline  # noqa: F401
         self._screen.header("Ctrl-C stops an answer, Ctrl-D ends.")
         with asyncio.Runner() as runner:
             try:
-                code = self._questions(runner)
+                if begin is not None:
+                    runner.run(begin())
+                code = self._questions(runner, typed, prompt, first or "")
             finally:
                 self._close(runner)
         at_end()
         return code
 
-    def _questions(self, runner: asyncio.Runner) -> int:
+    def _questions(
+        self,
+        runner: asyncio.Runner,
+        typed: Callable[[str], Coroutine[Any, Any, str | Message | None]],
+        prompt: str,
+        line: str,
+    ) -> int:
         while True:
             try:
-                question = input("\n> ")
+                line = line or input(f"\n{prompt}")
+                if line.strip():
+                    self._pressed = False
+                    question = runner.run(typed(line))
+                    end = None if question is None else self._ask(runner, question)
+                    if end is not None:
+                        _told(end)
             except EOFError:
                 print()
                 return 0
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, asyncio.CancelledError):
                 if self._pressed:
                     print()
                     return INTERRUPTED
                 self._pressed = True
                 print("\n(Ctrl-C again, or Ctrl-D, ends)")
-                continue
-            if not question.strip():
-                continue
-            self._pressed = False
-            try:
-                end = self._ask(runner, question)
-            except KeyboardInterrupt:
-                return INTERRUPTED
-            if end is not None:
-                _told(end)
+            line = ""
 
-    def _ask(self, runner: asyncio.Runner, question: str) -> RunEnd | None:
+    def _ask(self, runner: asyncio.Runner, question: str | Message) -> RunEnd | None:
         """How the run ended; None for one that was cut. Raises `KeyboardInterrupt` where the person does not wait."""
         screen = self._screen
         try:
@@ -111,11 +171,14 @@ class Conversation:
             if screen is not None:
                 screen.settle()
 
-    async def _message(self, question: str) -> str | Message:
+    async def _message(self, question: str | Message) -> str | Message:
         attach, self._attach = self._attach, None
-        return question if attach is None else Message("user", [TextPart(question), *await attach()])
+        if attach is None:
+            return question
+        parts = [TextPart(question)] if isinstance(question, str) else question.parts
+        return Message("user", [*parts, *await attach()])
 
-    async def _run(self, question: str) -> RunEnd | None:
+    async def _run(self, question: str | Message) -> RunEnd | None:
         end: RunEnd | None = None
         message = await self._message(question)
         with self._interruptible():

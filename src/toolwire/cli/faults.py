@@ -43,11 +43,11 @@ def say(sentence: str, hint: str = "") -> None:
 
 def say_error(error: ErrorInfo) -> int:
     """Says what an error holds, with the hint in the words of the command; gives the exit code."""
-    say(error.message, _command_hint(error))
+    say(error.message, command_hint(error))
     return USAGE if error.type in _USAGE_TYPES else FAILED
 
 
-def _command_hint(error: ErrorInfo) -> str:
+def command_hint(error: ErrorInfo) -> str:
     """The library's hints name its arguments; here the same things are options and variables."""
     if error.type == "TimedOut" and error.facts.get("which") == "idle":
         return "Try again; if the server is only slow, raise --timeout."

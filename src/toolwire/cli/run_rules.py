@@ -31,7 +31,7 @@ def add_rules(
     policy: Policy, *, allow: Sequence[str], deny: Sequence[str], yes_read_only: bool, env: Mapping[str, str]
 ) -> list[Rule]:
     """Puts the rules of the options into a policy; gives them."""
-    made = [_rule("--allow", Decision.ALLOW, as_text(text)) for text in allow]
+    made = [rule for text in allow for rule in _allowing(as_text(text))]
     made += [_rule("--deny", Decision.DENY, as_text(text)) for text in deny]
     if yes_read_only:
         made += read_only_rules(env)
@@ -69,6 +69,19 @@ def check_names(rules: Iterable[Rule], tools: Iterable[ToolDefinition]) -> None:
                 )
 
 
+def _allowing(text: str) -> list[Rule]:
+    """The rule of an `--allow`; where it opens every command, what can break the machine is still asked about.
+
+    So no name of a tool opens more than `--mode full` does. A pattern that names such a command opens it.
+    """
+    rule = _rule("--allow", Decision.ALLOW, text)
+    if rule.command or rule.path or rule.arguments or not any(_takes_commands(name) for name in rule.tool):
+        return [rule]
+    reason = "it can break the machine, and --allow names no such command"
+    dangerous = Rule(decision=Decision.ASK, tool=rule.tool, risk=(Risk.DANGEROUS,), reason=reason, source="--allow")
+    return [rule, dangerous]
+
+
 def _rule(option: str, decision: Decision, text: str) -> Rule:
     name, bracket, rest = text.strip().partition("(")
     if not name or (bracket and not rest.endswith(")")):
@@ -80,6 +93,8 @@ def _rule(option: str, decision: Decision, text: str) -> Rule:
     lines = [f"decision = {_toml(str(decision))}", f"tool = {_toml(name)}"]
     if bracket:
         kind, pattern = _kind(option, name), _toml(rest.removesuffix(")"))
+        if kind == _URL and decision is Decision.ALLOW:
+            _check_host(option, text, rest.removesuffix(")"))
         lines.append(f"{kind} = {pattern}" if kind != _URL else f"arguments = {{ {_URL} = {pattern} }}")
     try:
         [filed] = parse_rules("\n".join(["[[rule]]", *lines]).encode(), _NAME).rules
@@ -92,12 +107,33 @@ def _rule(option: str, decision: Decision, text: str) -> Rule:
 _NOTHING = "Correct the file, or move it away; until then nothing runs."
 
 
-def _kind(option: str, name: str) -> str:
-    """What a pattern is for in this tool: a `command`, a `path`, or a `url`."""
+def _check_host(option: str, text: str, address: str) -> None:
+    """An address is allowed on hosts that are spelled out: `*` stands for any text, so that one before the path's
+    begin would open every host that has the rest somewhere in its path.
+    """
+    scheme, parted, rest = address.partition("://")
+    host = rest.partition("/")[0]
+    if not (parted and host) or set(scheme + host) & set("*?\\@#"):
+        raise ConfigError(
+            f"{option} {text!r} does not say which host",
+            hint="Spell it out: --allow 'fetch_url(https://docs.python.org/*)'. Each host has its own --allow.",
+        )
+
+
+def _takes_commands(name: str) -> bool:
+    return any(tool.command and glob_matches(name, tool.name) for tool in _known_tools())
+
+
+def _known_tools() -> list[ToolDefinition]:
     from ..builtin.tools import builtin_tools
     from ..tools.demo import demo_tools
 
-    for tool in (*builtin_tools(sandbox=False), *demo_tools(Path())):
+    return [*builtin_tools(sandbox=False), *demo_tools(Path())]
+
+
+def _kind(option: str, name: str) -> str:
+    """What a pattern is for in this tool: a `command`, a `path`, or a `url`."""
+    for tool in _known_tools():
         if glob_matches(name, tool.name) and (tool.command or tool.paths):
             return "command" if tool.command else "path"
         if glob_matches(name, tool.name) and _URL in tool.parameters.get("properties", {}):

@@ -26,12 +26,11 @@ from ..agent.events import (
     ToolStarted,
     TurnStarted,
 )
-from ..chunks import StopReason
 from ..execution.executor import ToolResult
 from ..providers.media import mention
 from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent, SegmentType
 from .nested import NestedCalls, innermost
-from .telling import call_words, event_words
+from .telling import call_words, duration, end_words, event_words
 from .visible import one_line, visible
 from .wrapping import WordWrap
 
@@ -44,14 +43,6 @@ RESULT_LINES, RESULT_CHARACTERS = 10, 800
 _STYLES = {SegmentType.REASONING: "dim"}
 SERVER_TOOL_SHOWN = 200
 """Characters of what a tool at the provider was asked or gave: it is for the model, and may be a whole page."""
-_ENDS = {
-    StopReason.LENGTH: "cut by the token limit",
-    StopReason.CONTENT_FILTER: "cut by the provider's content filter",
-    StopReason.REFUSAL: "the model refused",
-    StopReason.PAUSE: "paused by the provider",
-    StopReason.ERROR: "the provider failed",
-    StopReason.UNKNOWN: "ended for an unknown reason",
-}
 
 
 class _Shown:
@@ -337,17 +328,11 @@ class Screen:
             self._write(f"\n    … {left:,} more characters", "dim")
         for part in result.media:
             self._write(f"\n    {one_line(mention(part))}", "dim")
-        self._write(f"  {_duration(result.seconds)}\n" if result.seconds else "\n", "dim")
+        self._write(f"  {duration(result.seconds)}\n" if result.seconds else "\n", "dim")
 
     def _finished(self, event: RunFinished) -> None:
         self._block()
-        facts = [f"{event.turns} turn{'' if event.turns == 1 else 's'}"]
-        if event.usage.total_tokens:
-            facts.append(f"{event.usage.input_tokens:,} tokens in, {event.usage.output_tokens:,} out")
-        facts.append(_duration(time.monotonic() - self._started))
-        if event.stop_reason in _ENDS:
-            facts.append(_ENDS[event.stop_reason])
-        self._write(" · ".join(facts) + "\n", "dim")
+        self._write(f"{end_words(event, time.monotonic() - self._started)}\n", "dim")
 
     def _wrapped(self, text: str, width: int) -> str:
         """Broken between words on a terminal; a pipe gets text as it is."""
@@ -390,7 +375,3 @@ def _spelled(path: tuple[str | int, ...]) -> str:
     for step in path:
         spelled += f"[{step}]" if isinstance(step, int) else f".{one_line(step)[:80]}"
     return spelled.removeprefix(".") + ":"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -11,8 +11,11 @@ from ..agent.events import (
     HookFailed,
     ParserChanged,
     RequestRetried,
+    RunFinished,
+    RunInterrupted,
     ToolsChanged,
 )
+from ..chunks import StopReason
 from .visible import json_bytes, one_line
 
 ARGUMENTS_SHOWN = 60
@@ -41,3 +44,35 @@ def call_words(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
 
 def _pause(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 9.5 else f"{seconds:.1f} s"
+
+
+ENDS = {
+    StopReason.LENGTH: "cut by the token limit",
+    StopReason.CONTENT_FILTER: "cut by the provider's content filter",
+    StopReason.REFUSAL: "the model refused",
+    StopReason.PAUSE: "paused by the provider",
+    StopReason.ERROR: "the provider failed",
+    StopReason.UNKNOWN: "ended for an unknown reason",
+}
+"""Why an answer ended, where that is worth a word."""
+
+
+def end_words(event: RunFinished | RunInterrupted, seconds: float | None) -> str:
+    """Turns, tokens, time as far as it is known, and why it ended where that is worth a word."""
+    facts = ["interrupted"] if isinstance(event, RunInterrupted) else []
+    if event.turns:
+        facts.append(f"{event.turns} turn{'' if event.turns == 1 else 's'}")
+    if event.usage.input_tokens or event.usage.output_tokens:
+        facts.append(f"{event.usage.input_tokens:,} tokens in, {event.usage.output_tokens:,} out")
+    if seconds is not None:
+        facts.append(duration(seconds))
+    if isinstance(event, RunFinished) and event.stop_reason in ENDS:
+        facts.append(ENDS[event.stop_reason])
+    return " · ".join(facts)
+
+
+def duration(seconds: float) -> str:
+    """How long something took."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"

@@ -30,6 +30,7 @@ from ..cli.visible import one_line
 from ..errors import ToolwireError
 from ..messages import Message
 from ..settings.model import ReasoningShown
+from .collecting import collect_quietly
 from .conversation import Conversation
 from .pickers import ConfirmScreen, KeysScreen, PickerScreen
 from .prompt import Prompt
@@ -113,7 +114,7 @@ class ChatApp(App[int]):
         with Vertical(id="foot"):
             yield Questions(self.person, bell=self._bell)
             yield Static(id="queue", markup=False)
-            yield Prompt(self._completer, self._history)
+            yield Prompt(self._completer, self._history, root=self.talk.assembly.workspace.root)
             yield StatusLine(self.talk)
 
     async def on_mount(self) -> None:
@@ -123,6 +124,7 @@ class ChatApp(App[int]):
         self.person.watch(self._tick)
         if not self.is_headless:
             self._leave_when_told()
+            self.call_after_refresh(collect_quietly)
         prompt = self.query_one(Prompt)
         prompt.focus()
         self.run_worker(self._completer.prepare())

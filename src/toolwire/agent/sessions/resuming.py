@@ -6,7 +6,7 @@ nobody knows, and looks for itself.
 
 from __future__ import annotations
 
-from ...messages import Message, ToolCallPart, ToolResultPart, tool_results
+from ...messages import Message, TextPart, ToolCallPart, ToolResultPart, tool_results
 from .entries import Answered, Began, Finished, Mended, Noted, Replaced, Said, Settled, Starting, Written
 
 TITLE = 80
@@ -45,7 +45,9 @@ class Summary:
                 self.model, self.cwd, self.base_url = what.model, what.cwd, what.base_url
             case Said(message):
                 if not self.title and message.role == "user":
-                    self.title = " ".join(message.text.split())[:TITLE] or "(no words)"
+                    # What goes along with a question stands behind its words.
+                    words = next((part.text for part in message.parts if isinstance(part, TextPart)), "")
+                    self.title = " ".join(words.split())[:TITLE] or "(no words)"
             case Answered(turn):
                 self.turn = max(self.turn, turn)
             case Mended():

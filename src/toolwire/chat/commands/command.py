@@ -33,6 +33,8 @@ class Command(NamedTuple):
     """What may follow, for what is typed of it so far. Quick: called at each key."""
     at_once: bool = False
     """May be used while an answer goes on."""
+    aliases: tuple[str, ...] = ()
+    """Names that people know it by from elsewhere. They work, and are not listed."""
 
     @property
     def line(self) -> str:

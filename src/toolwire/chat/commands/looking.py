@@ -1,30 +1,57 @@
-"""`/usage`, `/wire`, `/copy`, `/help`, `/quit`: what there is to see, and the way out."""
+"""`/status`, `/usage`, `/wire`, `/copy`, `/keys`, `/quit`: what there is to see, and the way out."""
 
 from __future__ import annotations
 
 from ...errors import ConfigError
-from ..costs import conversation_cost, money
+from ..costs import ABOUT, conversation_cost, model_cost
 from ..desk import Desk
 from ..talk import Talk
 from .command import Command
 from .layout import cells, listed
+from .trust import MODES
 
 
 async def _usage(talk: Talk, desk: Desk, typed: str) -> None:
+    costs = {model: model_cost(talk, model, used) for model, used in talk.usage.items()}
     rows = []
     for model, usage in talk.usage.items():
         cached = f" ({usage.cached_tokens:,} from cache)" if usage.cached_tokens else ""
-        cost = conversation_cost(talk, {model: usage})
-        rows.append(
-            (cells(model), f"{usage.input_tokens:,}{cached}", f"{usage.output_tokens:,}", money(cost) or "not known")
-        )
-    parts = [listed(("model", "tokens in", "out", "cost"), rows) if rows else "Nothing was asked yet."]
-    used, window = talk.agent.tokens(), talk.agent.window
-    share = f", {used / window:.0%} of the {window:,} that it can read" if window else ""
-    parts.append(f"The conversation takes about {used:,} tokens{share}.")
-    if rows and conversation_cost(talk, talk.usage) is None:
+        cost = costs[model]
+        words = "not known" if cost is None else cells(cost.words)
+        rows.append((cells(model), f"{usage.input_tokens:,}{cached}", f"{usage.output_tokens:,}", words))
+    parts = [listed(("model", "tokens in", "tokens out", "cost"), rows) if rows else "Nothing was asked yet."]
+    whole = conversation_cost(talk, talk.usage)
+    if len(rows) > 1 and whole is not None:
+        parts.append(f"Together: {cells(whole.words)}.")
+    parts.append(_room(talk))
+    if any(cost is not None and cost.is_about for cost in costs.values()):
+        parts.append(f"{ABOUT} Your own prices go before them.")
+    if None in costs.values():
         parts.append('Say what a model costs in your config file, under `[prices."provider:model"]`.')
     desk.say("\n\n".join(parts))
+
+
+def _room(talk: Talk) -> str:
+    used, window = talk.agent.tokens(), talk.agent.window
+    share = f", {used / window:.0%} of the {window:,} that it can read" if window else ""
+    return f"The conversation takes about {used:,} tokens{share}."
+
+
+async def _status(talk: Talk, desk: Desk, typed: str) -> None:
+    options, workspace, session = talk.options, talk.assembly.workspace, talk.session
+    tools = list(talk.agent.tools)
+    rows = [
+        ("model", cells(talk.made.words)),
+        ("calls read as", cells(talk.agent.parser)),
+        ("folder", cells(", ".join(workspace.roots), 500)),
+        ("mode", f"{talk.mode}: {MODES[talk.mode]}"),
+        ("tools", f"{len(tools)}" if tools else "none"),
+        ("sandbox", "commands are held in it" if options.sandbox else "off"),
+        ("audit trail", "written" if options.audit else "not written"),
+        ("session", "not kept" if session is None else cells(session.id)),
+        ("recording", cells(talk.recording) if talk.recording else "no"),
+    ]
+    desk.say(f"{listed(('', ''), rows)}\n\n{_room(talk)}")
 
 
 async def _wire(talk: Talk, desk: Desk, typed: str) -> None:
@@ -40,7 +67,7 @@ async def _copy(talk: Talk, desk: Desk, typed: str) -> None:
     if not answers:
         raise ConfigError("there is no answer to copy yet", hint="Ask something first.")
     desk.copy(answers[-1])
-    desk.say("The last answer is on the clipboard, if your terminal lets programs write there.")
+    desk.say(f"Copied: the last answer, {len(answers[-1]):,} characters, if your terminal lets programs do that.")
 
 
 async def _quit(talk: Talk, desk: Desk, typed: str) -> None:
@@ -48,9 +75,16 @@ async def _quit(talk: Talk, desk: Desk, typed: str) -> None:
 
 
 COMMANDS = (
-    Command("usage", "Shows tokens, cost where it is known, and how full the model's window is.", _usage, at_once=True),
+    Command("status", "Shows how this chat is set up: model, folder, mode, sandbox.", _status, at_once=True),
+    Command(
+        "usage",
+        "Shows tokens, cost where it is known, and how full the model's window is.",
+        _usage,
+        at_once=True,
+        aliases=("cost", "tokens", "context"),
+    ),
     Command("wire", "Opens what the provider really sends, beside the events made of it.", _wire, at_once=True),
     Command("copy", "Copies the last answer.", _copy, at_once=True),
-    Command("keys", "Shows the keys.", _keys, at_once=True),
-    Command("quit", "Ends the chat. So does Ctrl-D.", _quit, at_once=True),
+    Command("keys", "Shows the keys.", _keys, at_once=True, aliases=("shortcuts",)),
 )
+QUIT = Command("quit", "Ends the chat. So does Ctrl-D.", _quit, at_once=True, aliases=("exit",))

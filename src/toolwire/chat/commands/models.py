@@ -16,6 +16,7 @@ from ...providers.endpoint import missing
 from ..desk import Desk, Row
 from ..talk import Talk
 from .command import Command, Suggestion
+from .layout import cells, code
 
 _EMBEDDED_ROW = Row(EMBEDDED, "SmolLM2-135M", "built in, very small, needs no key", "On this machine")
 
@@ -29,9 +30,12 @@ async def _model(talk: Talk, desk: Desk, typed: str) -> None:
         return
     name = _whole_name(talk, typed)
     if name == talk.model:
-        desk.say(f"{talk.made.words} is asked already.")
+        desk.say(f"{cells(talk.made.words)} is asked already.")
         return
-    await talk.change(model=name)
+    _check_installed(name)
+    same = name.partition(":")[0] == talk.model.partition(":")[0]
+    # A server of the person's own stays the one that is asked when only the model is another.
+    await talk.change(model=name, base_url=talk.made.base_url if same else None)
     _tell(talk, desk)
 
 
@@ -43,7 +47,10 @@ async def _provider(talk: Talk, desk: Desk, typed: str) -> None:
         return
     provider = find_provider(typed)
     if provider is None:
-        raise ConfigError(f"there is no provider {typed!r}", hint="/provider alone lists them all.")
+        raise ConfigError(f"there is no provider {typed[:40]!r}", hint="/provider alone lists them all.")
+    if provider.name == talk.model.partition(":")[0]:
+        desk.say(f"{cells(talk.made.words)} is asked already. For another of its models: {code('/model NAME')}")
+        return
     if lacks := missing(provider, os.environ):
         needs = ", ".join(choice[0] for choice in lacks)
         raise ConfigError(
@@ -54,7 +61,9 @@ async def _provider(talk: Talk, desk: Desk, typed: str) -> None:
         raise ConfigError(
             f"{provider.title} has no usual model", hint=f"Name the one you want: /model {provider.name}:MODEL"
         )
-    await talk.change(model=EMBEDDED if provider.name == "local" else f"{provider.name}:{provider.default_model}")
+    name = EMBEDDED if provider.name == "local" else f"{provider.name}:{provider.default_model}"
+    _check_installed(name)
+    await talk.change(model=name)
     _tell(talk, desk)
 
 
@@ -65,17 +74,30 @@ async def _parser(talk: Talk, desk: Desk, typed: str) -> None:
     if not typed:
         return
     await talk.change(stream_parser=typed)
-    desk.say(f"Calls are read as `{talk.agent.parser}` from the next question on.")
+    desk.say(f"Calls are read as {code(talk.agent.parser)} from the next question on.")
 
 
 def _tell(talk: Talk, desk: Desk) -> None:
-    desk.say(f"From now on: {talk.made.words}")
+    desk.say(f"From now on: {cells(talk.made.words)}")
     for words in talk.made.problems:
         desk.problem(words)
 
 
+def _check_installed(name: str) -> None:
+    """The embedded model is fetched once, by a command that shows how far it is."""
+    if name != EMBEDDED:
+        return
+    from ...cli.install import has_engine
+    from ...local.weights import installed_weights
+
+    if not has_engine() or installed_weights() is None:
+        raise ConfigError("the embedded model is not installed", hint="In a shell: toolwire local install")
+
+
 def _whole_name(talk: Talk, typed: str) -> str:
     """A name without a provider is a model of the one at hand."""
+    if any(char.isspace() for char in typed):
+        raise ConfigError(f"{typed[:40]!r} names no model", hint="As in /model anthropic:claude-sonnet-5")
     provider, colon, _ = typed.partition(":")
     if typed == EMBEDDED or as_model(typed) != typed or (colon and find_provider(provider)) or find_provider(typed):
         return typed
@@ -127,7 +149,14 @@ def _parsers(talk: Talk, typed: str) -> Sequence[Suggestion]:
 
 
 COMMANDS = (
-    Command("model", "Goes on with another model.", _model, "[PROVIDER:MODEL]", _models),
-    Command("provider", "Goes on with another provider's usual model.", _provider, "[NAME]", _providers),
+    Command("model", "Goes on with another model.", _model, "[PROVIDER:MODEL]", _models, aliases=("models",)),
+    Command(
+        "provider",
+        "Goes on with another provider's usual model.",
+        _provider,
+        "[NAME]",
+        _providers,
+        aliases=("providers",),
+    ),
     Command("parser", "Says how the model's tool calls are read.", _parser, "[NAME]", _parsers),
 )

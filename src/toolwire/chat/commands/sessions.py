@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from ...agent.sessions.store import SessionInfo
-from ...cli.export import exported, when, write_export
+from ...cli.export import exported, write_export
 from ...cli.visible import one_line
 from ...errors import ConfigError
 from ..desk import Desk, Row
 from ..talk import Talk
 from .command import Command, Suggestion
+from .layout import cells, code
 
 _LISTED = 200
 _TITLE = 60
+_KNOWN_SECONDS = 2.0
+"""For so long, what the store listed is not asked for again while something is typed."""
+_known: WeakKeyDictionary[Talk, tuple[float, list[SessionInfo]]] = WeakKeyDictionary()
 
 
 async def _new(talk: Talk, desk: Desk, typed: str) -> None:
@@ -30,7 +37,7 @@ async def _sessions(talk: Talk, desk: Desk, typed: str) -> None:
         return
     here = talk.assembly.workspace.root
     rows = [
-        Row(info.id, _title(info), f"{when(info.updated)} · {info.model} · {info.turns} turns", _group(info, here))
+        Row(info.id, _title(info), session_words(info), _group(info, here))
         for info in sorted(found, key=lambda info: not info.is_in(here))
     ]
     chosen = await desk.choose("Go on with which session?", rows)
@@ -65,9 +72,10 @@ async def _export(talk: Talk, desk: Desk, typed: str) -> None:
         raise ConfigError("there is nothing to export yet", hint="Ask something first; --no-session keeps nothing.")
     path = _path(typed or f"toolwire-{record.info.id}.md")
     if path.exists() and not await desk.confirm(f"{one_line(str(path))} is there already. Replace it?"):
+        desk.say("Nothing was written.")
         return
     write_export(exported(record, "json" if path.suffix.lower() == ".json" else "markdown"), str(path), force=True)
-    desk.say(f"Written: `{one_line(str(path))}`")
+    desk.say(f"Written: {code(str(path))}")
 
 
 async def _compact(talk: Talk, desk: Desk, typed: str) -> None:
@@ -76,20 +84,22 @@ async def _compact(talk: Talk, desk: Desk, typed: str) -> None:
         desk.say("There is nothing in the conversation that could be left out.")
         return
     sizes = f"{compacted.tokens_before:,} tokens are now about {compacted.tokens_after:,}."
-    desk.say("\n".join([f"The conversation is shorter: {sizes}", *(f"- {note}" for note in compacted.notes)]))
+    desk.say(
+        "\n".join([f"The conversation is shorter: {sizes}", *(f"- {cells(note, 1_000)}" for note in compacted.notes)])
+    )
 
 
 async def _record(talk: Talk, desk: Desk, typed: str) -> None:
     if typed == "off":
         path = await talk.stop_recording()
-        desk.say(f"The recording is in `{one_line(path)}`. Look at it: `toolwire inspect {one_line(path)}`")
+        desk.say(f"The recording is in {code(path)}. Look at it: {code(f'toolwire inspect {shlex.quote(path)}')}")
         return
     if not typed and talk.recording:
-        desk.say(f"`{one_line(talk.recording)}` is being written. End it: `/record off`")
+        desk.say(f"{code(talk.recording)} is being written. End it: `/record off`")
         return
     path = str(_path(typed or time.strftime("toolwire-%y%m%d-%H%M%S.jsonl")))
     await talk.start_recording(path)
-    desk.say(f"All that the provider sends is written to `{one_line(path)}`, without keys, until `/record off`.")
+    desk.say(f"All that the provider sends is written to {code(path)}, without keys, until `/record off`.")
 
 
 def _path(typed: str) -> Path:
@@ -101,6 +111,34 @@ def _others(talk: Talk) -> list[SessionInfo]:
         raise ConfigError("no sessions are kept here", hint="Start without --no-session.")
     own = talk.session.id if talk.session is not None else ""
     return [info for info in talk.store.list() if info.id != own][:_LISTED]
+
+
+def session_words(info: SessionInfo) -> str:
+    """When it was used, how long it is, how it ended where that was not as it should be, and with which model."""
+    words = [ago(info.updated), f"{info.turns} turn{'' if info.turns == 1 else 's'}"]
+    words += [info.state] if info.state not in ("finished", "") else []
+    return " · ".join([*words, one_line(info.model)[:60]])
+
+
+def ago(time: str, now: datetime | None = None) -> str:
+    """A time of the store as people say it: `2 hours ago`, and by its day, where they are, when it is long ago."""
+    try:
+        then = datetime.fromisoformat(time)
+        past = (now or datetime.now(UTC)) - then
+    except (ValueError, TypeError):
+        return one_line(time)[:30]
+    minutes = max(0, int(past.total_seconds() // 60))
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} minute{'' if minutes == 1 else 's'} ago"
+    if minutes < 24 * 60:
+        return f"{minutes // 60} hour{'' if minutes < 120 else 's'} ago"
+    local = then.astimezone()
+    days = ((now or datetime.now(UTC)).astimezone().date() - local.date()).days
+    if days < 7:
+        return "yesterday" if days <= 1 else f"{days} days ago"
+    return f"{local.day} {local.strftime('%b')}" + ("" if days < 300 else f" {local.year}")
 
 
 def _title(info: SessionInfo) -> str:
@@ -115,7 +153,13 @@ def _group(info: SessionInfo, here: str) -> str:
 def _ids(talk: Talk, typed: str) -> Sequence[Suggestion]:
     if talk.store is None:
         return ()
-    return [Suggestion(info.id, _title(info)) for info in _others(talk)[:50] if info.id.startswith(typed)]
+    at, found = _known.get(talk, (-_KNOWN_SECONDS, []))
+    if time.monotonic() - at > _KNOWN_SECONDS:
+        found = _others(talk)
+        _known[talk] = (time.monotonic(), found)
+    wanted = typed.lower()
+    fitting = [info for info in found if info.id.startswith(wanted) or wanted in info.title.lower()]
+    return [Suggestion(info.id, f"{_title(info)} · {ago(info.updated)}") for info in fitting[:50]]
 
 
 def _off(talk: Talk, typed: str) -> Sequence[Suggestion]:
@@ -123,10 +167,21 @@ def _off(talk: Talk, typed: str) -> Sequence[Suggestion]:
 
 
 COMMANDS = (
-    Command("new", "Begins a new conversation.", _new),
-    Command("sessions", "Lists the conversations that are kept, to go on with one.", _sessions),
-    Command("resume", "Goes on with an earlier conversation: the newest of this folder.", _resume, "[ID]", _ids),
-    Command("export", "Writes the conversation as Markdown, or as JSON.", _export, "[FILE]", at_once=True),
-    Command("compact", "Makes the conversation shorter for the model.", _compact),
+    Command("new", "Begins a new conversation.", _new, aliases=("clear", "reset")),
+    Command(
+        "sessions", "Lists the conversations that are kept, to go on with one.", _sessions, aliases=("history", "chats")
+    ),
+    Command(
+        "resume",
+        "Goes on with an earlier conversation: the newest of this folder.",
+        _resume,
+        "[ID]",
+        _ids,
+        aliases=("continue",),
+    ),
+    Command(
+        "export", "Writes the conversation as Markdown, or as JSON.", _export, "[FILE]", at_once=True, aliases=("save",)
+    ),
+    Command("compact", "Makes the conversation shorter for the model.", _compact, aliases=("compress", "summarize")),
     Command("record", "Writes all that the provider sends into a file.", _record, "[FILE | off]", _off),
 )

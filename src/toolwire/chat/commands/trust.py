@@ -1,21 +1,18 @@
-"""`/tools`, `/mcp`, `/mode`, `/approvals`, `/undo`: what the model can do, and what of it runs without a question."""
+"""`/tools`, `/mcp`, `/mode`, `/approvals`: what the model can do, and what of it runs without a question."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from ...approval.files import load_layers
 from ...approval.hidden import marked
 from ...approval.policy import Mode
 from ...approval.rules import Rule
-from ...errors import ConfigError, FileRefused
-from ...files.journal import Journal, undo_path
-from ...files.undoing import Undoing
+from ...errors import ConfigError
 from ..desk import Desk, Row
 from ..talk import Talk
 from .command import Command, Suggestion
-from .layout import cells, listed
+from .layout import cells, code, listed
 
 MODES = {
     Mode.READ_ONLY: "reading inside the workspace runs; what does more is denied",
@@ -25,22 +22,29 @@ MODES = {
 }
 _SETS = {"builtin": "files, search, commands, pages", "demo": "a few harmless ones", "none": "no tools"}
 _SHOWN_RULES = 40
+_RULES = ("decision", "what", "rule")
+_WORDS = 2_000
 BUILT_IN = "built in"
 """The source of rules that Toolwire itself makes."""
 
 
 async def _tools(talk: Talk, desk: Desk, typed: str) -> None:
     if typed in _SETS:
+        if talk.running:
+            raise ConfigError(
+                "another set of tools waits for the end of the answer", hint="Stop it first, with Esc or Ctrl-C."
+            )
         if typed == "none":
             await talk.change(no_tools=True)
         else:
             await talk.change(tools=typed, no_tools=False)
-        desk.say("\n\n".join(["From the next question on:", *talk.made.tool_words]))
+        words = (cells(each, _WORDS) for each in talk.made.tool_words)
+        desk.say("  \n".join(["From the next question on:", *words]))
         return
     if typed:
-        raise ConfigError(f"there is no set of tools {typed!r}", hint=f"There are: {', '.join(_SETS)}.")
+        raise ConfigError(f"there is no set of tools {typed[:40]!r}", hint=f"There are: {', '.join(_SETS)}.")
     rows = [
-        (cells(tool.name), str(tool.risk or "unknown"), cells(tool.description.partition("\n")[0]))
+        (cells(tool.name), str(tool.risk or "unknown"), cells(_first_sentence(tool.description)))
         for tool in talk.agent.tools
     ]
     if not rows:
@@ -60,7 +64,7 @@ async def _mcp(talk: Talk, desk: Desk, typed: str) -> None:
         chosen = [status for status in statuses if status.name == typed]
         if not chosen:
             names = ", ".join(marked(status.name) for status in statuses)
-            raise ConfigError(f"there is no MCP server {typed!r} here", hint=f"There are: {names}.")
+            raise ConfigError(f"there is no MCP server {typed[:40]!r} here", hint=f"There are: {names}.")
         status = chosen[0]
         lines = [f"**{cells(status.name)}** ({status.state}): {cells(status.transport)}"]
         lines += [f"- {cells(name)}" for name in status.offered]
@@ -107,33 +111,24 @@ async def _approvals(talk: Talk, desk: Desk, typed: str) -> None:
                 (rule.decision.name.lower(), cells(rule_words(rule)), cells(rule.source))
                 for rule in layer.rules[:_SHOWN_RULES]
             ]
-            parts.append(f"`{cells(str(layer.path))}`:\n\n" + listed(("", "what", "rule"), rows))
+            more = len(layer.rules) - len(rows)
+            left = f"\n\n… and {more:,} more rules." if more > 0 else ""
+            parts.append(f"{code(str(layer.path))}:\n\n{listed(_RULES, rows)}{left}")
     if not decided and not any(layer.rules for layer in layers.files):
         parts.append("No rules of yours yet. Answering a question with `s` or `a` makes one.")
     parts.append("To see what would happen to a call: `toolwire policy explain`.")
     desk.say("\n\n".join(parts))
 
 
-async def _undo(talk: Talk, desk: Desk, typed: str) -> None:
-    undoing = Undoing(Journal(undo_path(os.environ), talk.assembly.workspace.root))
-    if not undoing.to_undo:
-        desk.say("No tool has changed a file in this folder that could be taken back.")
-        return
-    newest = undoing.to_undo[0]
-    path = marked(undoing.shown(newest.change.path))
-    if not await desk.confirm(f"Take back what {marked(newest.change.tool or 'a tool')} did to {path}?"):
-        return
-    try:
-        undoing.take_back(newest.change)
-    except FileRefused as error:
-        desk.problem(f"{path} was not taken back: {error.message}", error.hint)
-        return
-    desk.say(f"Taken back: {cells(path)}. The model does not know of it unless you tell it.")
+def _first_sentence(text: str) -> str:
+    words = " ".join(text.split())
+    sentence, stop, _ = words.partition(". ")
+    return sentence + stop.strip() if len(sentence) < len(words) else words
 
 
 def _rules(rules: Sequence[Rule]) -> str:
     rows = [(rule.decision.name.lower(), cells(rule_words(rule)), cells(rule.source)) for rule in rules]
-    return listed(("", "what", "rule"), rows)
+    return listed(_RULES, rows)
 
 
 def rule_words(rule: Rule) -> str:
@@ -166,9 +161,14 @@ def _mode_names(talk: Talk, typed: str) -> Sequence[Suggestion]:
 
 
 COMMANDS = (
-    Command("tools", "Lists the model's tools, or gives it another set.", _tools, "[SET]", _set_names, at_once=True),
-    Command("mcp", "Says how the MCP servers are, or what one offers.", _mcp, "[SERVER]", _server_names, at_once=True),
-    Command("mode", "Says what runs without a question.", _mode, "[MODE]", _mode_names, at_once=True),
-    Command("approvals", "Shows the rules that hold, and what you decided.", _approvals, at_once=True),
-    Command("undo", "Takes back the newest change that a tool made to a file.", _undo),
+    Command("tools", "Lists the model's tools, or gives it another set.", _tools, "[SET]", _set_names, True),
+    Command("mcp", "Says how the MCP servers are, or what one offers.", _mcp, "[SERVER]", _server_names, True),
+    Command("mode", "Says what runs without a question.", _mode, "[MODE]", _mode_names, True),
+    Command(
+        "approvals",
+        "Shows the rules that hold, and what you decided.",
+        _approvals,
+        at_once=True,
+        aliases=("permissions", "rules"),
+    ),
 )
