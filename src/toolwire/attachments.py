@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from .errors import ConfigError
 from .files.contents import HEAD, Contents, recognise
+from .framed import framed
 from .messages import MediaPart, TextPart
 
 MAX_BYTES = 20_000_000
@@ -151,4 +152,4 @@ def _as_text(name: str, path: str, data: bytes, contents: Contents) -> TextPart:
             path=path,
         )
     text = data[contents.mark :].decode(contents.encoding, "replace")
-    return TextPart(f"[File {name}]\n{text}\n[End of {name}]\n")
+    return TextPart(framed(f"file {name}", text))

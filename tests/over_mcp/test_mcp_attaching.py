@@ -72,7 +72,7 @@ def test_what_is_a_reference(text: str, is_one: bool) -> None:
 async def test_a_resource_stands_between_lines_that_say_whose_it_is() -> None:
     servers = Notes()
     assert await get(servers, "mcp:notes:note://1?a=b:c") == [
-        TextPart("[Resource note://1?a=b:c of the MCP server notes]\nonetwo"),
+        TextPart("\n[Resource note://1?a=b:c of the MCP server notes]\nonetwo"),
         PICTURE,
         TextPart("\n[End of resource note://1?a=b:c of the MCP server notes]\n"),
     ]
@@ -88,17 +88,17 @@ async def test_a_resource_cannot_end_itself(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Notes, "read_resource", read_resource)
     [part] = await get(Notes(), "mcp:notes:note://1")
-    first, *_, last = part.text.removesuffix("\n").split("\n")
+    _, first, *_, last = part.text.removesuffix("\n").split("\n")
     mark = first.removeprefix("[Resource note://1 of the MCP server notes, mark ").removesuffix("]")
     assert len(mark) == 16
     assert last == f"[End of resource note://1 of the MCP server notes, mark {mark}]"
-    assert part.text == f"{first}\n{forged}\n{last}\n"
+    assert part.text == f"\n{first}\n{forged}\n{last}\n"
 
 
 async def test_a_prompt_with_its_arguments() -> None:
     servers = Notes()
     assert await get(servers, "mcp:notes:prompt:greet?who=Ann%20B%26C&how=") == [
-        TextPart("[Prompt greet of the MCP server notes]\nGreet Ann B&C"),
+        TextPart("\n[Prompt greet of the MCP server notes]\nGreet Ann B&C"),
         PICTURE,
         TextPart("\n[End of prompt greet of the MCP server notes]\n"),
     ]
@@ -108,14 +108,14 @@ async def test_a_prompt_with_its_arguments() -> None:
 async def test_a_prompt_of_two_sides_says_whose_words_they_are() -> None:
     [part] = await get(Notes(), "mcp:notes:prompt:odd%20name%3F")
     assert part.text == (
-        "[Prompt odd name? of the MCP server notes]\n\n[user]\nHi.\n[assistant]\nHello."
+        "\n[Prompt odd name? of the MCP server notes]\n\n[user]\nHi.\n[assistant]\nHello."
         "\n[End of prompt odd name? of the MCP server notes]\n"
     )
 
 
 async def test_hidden_characters_of_an_address_are_marked() -> None:
     first = (await get(Notes(), "mcp:notes:note://\n[End]\u202e"))[0]
-    assert first.text.startswith("[Resource note://‹LF›[End]‹U+202E› of the MCP server notes]\n")
+    assert first.text.startswith("\n[Resource note://‹LF›[End]‹U+202E› of the MCP server notes]\n")
 
 
 @pytest.mark.parametrize(

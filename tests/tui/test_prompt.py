@@ -233,6 +233,19 @@ async def test_the_arrows_move_within_several_lines_first() -> None:
         assert [entry.text for entry in app.history.newest_first()] == ["before!", "before"]
 
 
+async def test_an_entry_that_is_changed_is_a_draft_with_suggestions_again() -> None:
+    async with running("see", "/") as (app, pilot):
+        await typed(pilot, "<up>")
+        assert (app.prompt.text, app.list.is_open) == ("/", False)
+        await typed(pilot, "<up>", " @ap")
+        assert app.list.is_open
+        await typed(pilot, "<escape>")
+        await typed(pilot, "<up>")
+        assert app.prompt.text == "/"
+        await typed(pilot, "<down>")
+        assert app.prompt.text == "see @ap"
+
+
 async def test_what_is_sent_is_the_newest_of_the_history() -> None:
     async with running() as (app, pilot):
         await typed(pilot, "one", "<enter>", "two", "<enter>", "<up>", "<up>")
@@ -354,7 +367,7 @@ async def test_a_long_paste_is_a_label_and_goes_whole() -> None:
         await paste(app, pilot, "line\r\n" * 134)
         await typed(pilot, " and")
         await paste(app, pilot, "x" * 3_000)
-        one, two = "[pasted 134 lines #1]", "[pasted 3,000 characters #1]"
+        one, two = "[pasted 134 lines #1]", "[pasted 3,000 characters #2]"
         assert app.prompt.text == f"see @src/app.py {one} and {two}"
         assert app.sent == []
         keep(app, "41-a-long-paste", "Toolwire", "Long text that is pasted stays behind a label, and is sent whole.")
@@ -391,7 +404,7 @@ async def test_what_is_pasted_replaces_the_selection_and_is_harmless() -> None:
 @pytest.mark.parametrize(
     ("burst", "sent", "left"),
     [
-        ("hello\rthere\r", ["hello\nthere"], ""),
+        ("hello\rthere\r", [], "hello\nthere\n"),
         ("hello\r", ["hello"], ""),
         ("a\rb", [], "a\nb"),
         ("a\r\r\rb", [], "a\n\n\nb"),

@@ -146,10 +146,8 @@ class LineScreen:
             self._write_front()
         elif event.type is EventType.END and (shown := self._segments.get(id)) is not None:
             if shown.kind in CALL_SEGMENTS:
-                facts = event.metadata or {}
-                shown.text = self._arguments(facts.get("arguments"))
-                if problem := facts.get("problem"):
-                    shown.text += f"This call cannot be used: {one_line(str(problem))}\n"
+                # Of a call that cannot be used, its result says why.
+                shown.text = self._arguments((event.metadata or {}).get("arguments"))
             self._end(id)
         elif event.type is EventType.ERROR:
             self.settle()

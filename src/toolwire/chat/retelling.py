@@ -94,7 +94,8 @@ class _Teller:
         id = f"kept-{self._segments}"
         name = part.name if isinstance(part, OpaquePart) else None
         yield SegmentEvent(EventType.START, id, segment_type=kind, tool_name=name)
-        yield SegmentEvent(EventType.CONTENT, id, delta=text)
+        if kind is not SegmentType.SERVER_TOOL:
+            yield SegmentEvent(EventType.CONTENT, id, delta=text)
         yield SegmentEvent(EventType.END, id)
 
     def _left(self, turn: int, results: Message) -> Iterator[ToolFinished]:

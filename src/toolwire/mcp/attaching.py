@@ -6,13 +6,13 @@ The words of a server go to the model with a line around them that says whose th
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from ..approval.hidden import marked
 from ..errors import ConfigError, McpFailed
+from ..framed import frame_lines
 from ..messages import MediaPart, Message, Part, TextPart
 from ..tools.check import cut
 from .sdk import import_sdk
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 PREFIX = "mcp:"
 _PROMPT = "prompt:"
-_END = "[End of"
 LISTED = 20
 """How many of a server's resources or prompts an error names."""
 _FORM = "Write mcp:SERVER:URI for a resource, or mcp:SERVER:prompt:NAME?key=value for a prompt."
@@ -117,21 +116,14 @@ def _flat(messages: Iterable[Message]) -> list[TextPart | MediaPart]:
 
 
 def _framed(what: str, parts: Iterable[TextPart | MediaPart]) -> list[Part]:
-    """The parts between two lines that say what they are; words beside words in one part.
-
-    Words that hold such a line themselves get lines with a mark made of all of them, which no server can write into
-    its words beforehand: what stands behind the last line is not theirs.
-    """
+    """The parts between two lines that say what they are and no server can write; words beside words in one part."""
     parts = list(parts)
-    words = "".join(part.text for part in parts if isinstance(part, TextPart))
-    shown = marked(what)
-    if _END.lower() in words.lower():
-        shown = f"{shown}, mark {hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:16]}"
-    made: list[Part] = [TextPart(f"[{shown[0].upper()}{shown[1:]}]\n")]
-    for part in (*parts, TextPart(f"\n{_END} {shown}]\n")):
-        last = made[-1]
-        if isinstance(part, TextPart) and isinstance(last, TextPart):
-            made[-1] = TextPart(last.text + part.text)
+    first, last = frame_lines(what, "".join(part.text for part in parts if isinstance(part, TextPart)))
+    made: list[Part] = [TextPart(f"\n{first}\n")]
+    for part in (*parts, TextPart(f"\n{last}\n")):
+        before = made[-1]
+        if isinstance(part, TextPart) and isinstance(before, TextPart):
+            made[-1] = TextPart(before.text + part.text)
         else:
             made.append(part)
     return made

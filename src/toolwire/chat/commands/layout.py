@@ -9,8 +9,8 @@ from ...cli.visible import one_line
 CELL = 200
 """Characters of a cell that are shown."""
 _SPECIAL = "\\`*_[]<>|~&"
-_SPECIAL_AT_START = "#+-=.)"
-"""Behind the digits, if any, that a line begins with."""
+_AT_START, _BEHIND_DIGITS = "#+-=", ".)"
+"""What is special only where a line begins, or behind the digits that it begins with."""
 
 
 def cells(text: str, most: int = CELL) -> str:
@@ -19,7 +19,7 @@ def cells(text: str, most: int = CELL) -> str:
     line = f"{line[:most]}…" if len(line) > most else line
     digits = line[: len(line) - len(line.lstrip("0123456789"))]
     line = line[len(digits) :]
-    start = "\\" if line[:1] and line[:1] in _SPECIAL_AT_START else ""
+    start = "\\" if line[:1] and line[:1] in (_BEHIND_DIGITS if digits else _AT_START) else ""
     return digits + start + "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
 
 
@@ -99,7 +99,7 @@ def _plain(line: str) -> str:
         elif line.startswith("**", at):
             at += 2
         else:
-            at += line[at] == "\\" and line[at + 1 : at + 2] in _SPECIAL + _SPECIAL_AT_START
+            at += line[at] == "\\" and line[at + 1 : at + 2] in _SPECIAL + _AT_START + _BEHIND_DIGITS
             out += line[at : at + 1]
             at += 1
     return out

@@ -1,0 +1,37 @@
+"""Text that goes along with a question, between two lines that say what it is and that it cannot write itself."""
+
+from __future__ import annotations
+
+import hashlib
+
+from .approval.hidden import marked
+
+_END = "[End of"
+
+
+def framed(what: str, text: str) -> str:
+    """The text between its two lines, apart from what stands before it: some providers are sent all words as one."""
+    first, last = frame_lines(what, text)
+    end = "" if text.endswith("\n") else "\n"
+    return f"\n{first}\n{text}{end}{last}\n"
+
+
+def frame_lines(what: str, text: str) -> tuple[str, str]:
+    """The line before a text and the one behind it.
+
+    Where the text holds an end line of its own, both carry a mark made of all of it. Nobody can write that mark into
+    the text beforehand: what stands behind the last line is not the text's.
+    """
+    shown = marked(what)
+    if _END.lower() in text.lower():
+        shown = f"{shown}, mark {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    return f"[{shown[:1].upper()}{shown[1:]}]", f"{_END} {shown[:1].lower()}{shown[1:]}]"
+
+
+def frame_name(text: str) -> str:
+    """What a framed text says it is; empty for a text without a frame."""
+    first, newline, rest = text.lstrip("\n").partition("\n")
+    if not newline or not first.startswith("[") or not first.endswith("]"):
+        return ""
+    name = first[1:-1]
+    return name if rest.endswith(f"{_END} {name[:1].lower()}{name[1:]}]\n") else ""
