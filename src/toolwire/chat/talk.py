@@ -16,7 +16,7 @@ from ..approval.policy import Mode, Policy
 from ..chunks import TokenUsage
 from ..cli.assembly import Assembly, Made, Options
 from ..errors import ConfigError
-from ..inspection.tap import TappedTransport, WireLog
+from ..inspection.tap import Reading, TappedTransport, WireLog
 from ..messages import Message, Part
 from ..settings.model import Price
 from ..transport import Transport
@@ -59,6 +59,7 @@ class Talk:
         self._recorder: Recorder | None = None
         self._session = session
         self.made: Made = self._make(options, model, base_url, console=console)
+        self.wire.reading = lambda: Reading(self.agent.parser, self.agent.tools)
 
     async def __aenter__(self) -> Talk:
         return self
