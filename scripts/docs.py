@@ -1,67 +1,20 @@
-"""Writes `docs/command.md`, every command's help text, and the tables in `docs/providers.md` and `docs/text.md`."""
+"""Writes what of docs/ is generated from the code: whole reference pages, and the tables in two guides."""
 
 from __future__ import annotations
 
-import io
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
-COMMANDS = (
-    "",
-    "run",
-    "decode",
-    "parse",
-    "request",
-    "manifest",
-    "prompt",
-    "formats",
-    "providers",
-    "audit",
-    "undo",
-    "local",
-    "local install",
-    "local status",
-    "local path",
-    "policy",
-    "policy check",
-    "policy explain",
-    "sandbox",
-    "sandbox test",
-    "sandbox show",
-    "sessions",
-    "sessions list",
-    "sessions show",
-    "sessions export",
-    "sessions delete",
-)
+from .docs_chat import chat_page
+from .docs_command import command_page
+from .docs_gallery import gallery_page
+from .docs_library import library_page
+from .docs_pictures import inspect_picture
+from .docs_settings import settings_page
+from .docs_tables import errors_page, events_page, limits_page
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE = DOCS / "command.md"
-PROVIDERS_PAGE = DOCS / "providers.md"
-TEXT_PAGE = DOCS / "text.md"
 TABLE, END = "<!-- table: written by `make docs` -->\n", "<!-- end of table -->\n"
-HEAD = """# The command
-
-Written by `make docs` from the command's own help texts; a test keeps it so.
-"""
-
-
-def help_text(command: str) -> str:
-    """What `toolwire COMMAND --help` prints, at a width of 100 and without colours."""
-    plain = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    line = [sys.executable, "-m", "toolwire", *command.split(), "--help"]
-    return subprocess.run(line, capture_output=True, text=True, check=True, env=plain).stdout.strip()
-
-
-def command_page() -> str:
-    """The whole page."""
-    page = io.StringIO()
-    page.write(HEAD)
-    for command in COMMANDS:
-        lines = [text.rstrip() for text in help_text(command).splitlines()]
-        page.write(f"\n## toolwire {command}".rstrip() + "\n\n```text\n" + "\n".join(lines) + "\n```\n")
-    return page.getvalue()
 
 
 def provider_table() -> str:
@@ -102,29 +55,46 @@ def format_table() -> str:
         if format_.models:
             names = ", ".join(f"`{name}`" for name in (format_.name, *other_names(format_.name)))
             written = write_calls(format_, [with_own_id(format_, call)]).strip().replace("\n", "⏎").replace("|", "\\|")
-            quotes = "`" * (4 if "```" in written else 1)
-            lines.append(f"| {names} | {', '.join(format_.models)} | {quotes}{written}{quotes} |")
+            quotes, gap = ("````", " ") if "```" in written else ("`", "")
+            lines.append(f"| {names} | {', '.join(format_.models)} | {quotes}{gap}{written}{gap}{quotes} |")
     return "\n".join(lines) + "\n"
 
 
-def with_table(page: Path, table: str) -> str:
-    """A page with its table made anew."""
-    before, _, rest = page.read_text().partition(TABLE)
-    after = rest.partition(END)[2]
-    return f"{before}{TABLE}{table}{END}{after}"
+def with_table(page: str, table: Callable[[], str]) -> Callable[[], str]:
+    """A page of which only the table is made anew."""
+
+    def made() -> str:
+        before, _, rest = (DOCS / page).read_text().partition(TABLE)
+        return f"{before}{TABLE}{table()}{END}{rest.partition(END)[2]}"
+
+    return made
 
 
-def providers_page() -> str:
-    """The page with its table made anew."""
-    return with_table(PROVIDERS_PAGE, provider_table())
+GENERATED: dict[str, Callable[[], str]] = {
+    "command.md": command_page,
+    "providers.md": with_table("providers.md", provider_table),
+    "text.md": with_table("text.md", format_table),
+    "reference/chat.md": chat_page,
+    "reference/library.md": library_page,
+    "reference/events.md": events_page,
+    "reference/errors.md": errors_page,
+    "reference/limits.md": limits_page,
+    "reference/settings.md": settings_page,
+    "gallery/index.md": gallery_page,
+    "inspect.svg": inspect_picture,
+}
+"""What is written, by its path below docs/."""
 
 
-def text_page() -> str:
-    """The page with its table made anew."""
-    return with_table(TEXT_PAGE, format_table())
+def main() -> None:
+    """Writes all of it; tells what became different."""
+    for name, make in GENERATED.items():
+        path, text = DOCS / name, make()
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            print(f"wrote docs/{name}")
 
 
 if __name__ == "__main__":
-    for path, text in ((PAGE, command_page()), (PROVIDERS_PAGE, providers_page()), (TEXT_PAGE, text_page())):
-        path.write_text(text)
-        print(f"wrote docs/{path.name}")
+    main()
