@@ -37,6 +37,7 @@ async def ran(talk: Talk, line: str, *answers: object) -> KeptDesk:
 def test_every_command_that_people_are_promised_is_there() -> None:
     assert set(COMMANDS) >= NAMED
     assert all(command.summary.endswith(".") for command in COMMANDS.values())
+    assert all(len(command.summary) <= 47 for command in COMMANDS.values()), "one line in a table at 80 columns"
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,7 @@ async def test_another_model_is_chosen_from_a_list_or_named(root: Path, monkeypa
         assert talk.model == MODEL
         rows = {row.value: row for row in desk.rows}
         assert "local" in rows
+        assert (desk.rows[0].value, desk.rows[0].group) == (MODEL, "Asked now")
         assert any(value.startswith("anthropic:") and "ANTHROPIC_API_KEY" in row.words for value, row in rows.items())
         assert "canary" not in str(desk.rows)
         groq = next(value for value in rows if value.startswith("groq:"))
@@ -231,6 +233,11 @@ async def test_status_tells_how_the_chat_is_set_up(root: Path) -> None:
         assert talk.session.id in words
         assert "test, at http://127" in words
         assert "ask: reading" in words
+        assert "no tool runs commands" in words
+    async with talking(root, options=Options(no_mcp=True, tools="builtin", sandbox=False)) as talk:
+        words = (await ran(talk, "status")).said[0]
+        (asks,) = {tool.asks for tool in talk.agent.tools if tool.command and tool.asks}
+        assert cells(asks) in words
 
 
 async def test_a_server_of_the_persons_own_stays_when_only_the_model_is_another(root: Path) -> None:

@@ -14,7 +14,7 @@ from toolwire.providers.catalog import PROVIDERS
 from toolwire.providers.prices import PRICES, list_price
 from toolwire.settings.model import Price
 
-OPENAI = "https://api.openai.com/v1"
+MAKER = "https://api.anthropic.com"
 USED = TokenUsage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_000)
 
 
@@ -36,7 +36,8 @@ def test_own_prices(price: Price, usage: TokenUsage, amount: float) -> None:
 @pytest.mark.parametrize(
     ("amount", "words"),
     [
-        (Cost(0), "free"),
+        (Cost(0), "0"),
+        (FREE, "free"),
         (Cost(0.00004), "0.0000"),
         (Cost(0.0123), "0.0123"),
         (Cost(1234.567), "1,234.57"),
@@ -50,16 +51,16 @@ def test_words(amount: Cost, words: str) -> None:
 @pytest.mark.parametrize(
     ("address", "model", "known"),
     [
-        (OPENAI, "gpt-4.1-mini", True),
-        (f"{OPENAI}/", "GPT-4.1-mini-2025-04-14", True),
-        ("https://api.anthropic.com", "claude-sonnet-4-5-20250929", True),
-        (OPENAI, "gpt-4.1-mini-tuned", False),
-        (OPENAI, "gpt-5-pro", False),
-        (OPENAI, "gpt-5.1", False),
-        (OPENAI, "claude-sonnet-5", False),
-        ("https://proxy.example.com/v1", "gpt-4.1-mini", False),
-        (OPENAI, "", False),
-        (OPENAI, "-2025-04-14", False),
+        (MAKER, "claude-sonnet-5", True),
+        (f"{MAKER}/", "Claude-Haiku-4-5-20251001", True),
+        (MAKER, "claude-opus-5-2026-05-01", True),
+        (MAKER, "claude-sonnet-5-5", False),
+        (MAKER, "claude-sonnet-5-tuned", False),
+        (MAKER, "claude-sonnet", False),
+        ("https://api.openai.com/v1", "gpt-4.1-mini", False),
+        ("https://proxy.example.com/v1", "claude-sonnet-5", False),
+        (MAKER, "", False),
+        (MAKER, "-2025-04-14", False),
     ],
 )
 def test_list_prices_are_for_whole_names_at_the_makers_own_address(address: str, model: str, known: bool) -> None:
@@ -76,15 +77,14 @@ def test_every_list_price_is_one() -> None:
 
 ALIKE: dict[str, tuple[str, Cost | None]] = {
     "own": ("work:large", Cost(2.8)),
-    "own before the list": ("openai:gpt-4.1", Cost(2.8)),
-    "list": ("openai:gpt-4.1-mini", Cost(0.44, is_about=True)),
-    "cache writes": ("anthropic:claude-sonnet-5", Cost(2.33, is_about=True)),
-    "the usual model": ("openai", Cost(0.44, is_about=True)),
+    "own before the list": ("anthropic:claude-opus-5", Cost(2.8)),
+    "list": ("anthropic:claude-haiku-4-5", Cost(1.165, is_about=True)),
+    "the usual model": ("anthropic", Cost(2.33, is_about=True)),
     "embedded": ("local", FREE),
     "here": ("ollama:qwen3", FREE),
     "passed on": ("ollama:gpt-oss:120b-cloud", None),
-    "not in the list": ("openai:gpt-9", None),
-    "somebody's server": ("openai-compatible:gpt-4.1-mini", None),
+    "not in the list": ("openai:gpt-4.1-mini", None),
+    "somebody's server": ("openai-compatible:claude-sonnet-5", None),
     "no such provider": ("nosuch:x", None),
 }
 
@@ -92,17 +92,17 @@ ALIKE: dict[str, tuple[str, Cost | None]] = {
 @pytest.mark.parametrize("name", ALIKE)
 async def test_each_model_costs_what_is_known_of_it(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, expected = ALIKE[name]
-    used = TokenUsage(1_000_000, 100_000, 400_000, cache_write_tokens=100_000 if "claude" in model else 0)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    used = TokenUsage(1_000_000, 100_000, 400_000, cache_write_tokens=100_000)
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
     async with talking(root) as talk:
-        talk.prices = {"work:large": Price(input=2, output=8), "openai:gpt-4.1": Price(input=2, output=8)}
+        talk.prices = {"work:large": Price(input=2, output=8), "anthropic:claude-opus-5": Price(input=2, output=8)}
         found = model_cost(talk, model, used)
         if expected is None or found is None:
             assert found is expected
         else:
             assert found.is_about == expected.is_about
             assert found.amount == pytest.approx(expected.amount)
-        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
         if name in ("list", "the usual model"):
             assert model_cost(talk, model, used) is None
 
@@ -112,8 +112,8 @@ TOGETHER: list[tuple[dict[str, Any], Cost | None]] = [
     ({"local": USED}, Cost(0)),
     ({"local": USED, "work:a": USED}, Cost(2.8)),
     ({"work:a": USED, "work:b": USED}, Cost(3.8)),
-    ({"openai:gpt-4.1-mini": USED, "local": USED}, Cost(0.44, is_about=True)),
-    ({"openai:gpt-4.1-mini": USED, "work:a": USED}, None),
+    ({"anthropic:claude-haiku-4-5": USED, "local": USED}, Cost(1.14, is_about=True)),
+    ({"anthropic:claude-haiku-4-5": USED, "work:a": USED}, None),
     ({"work:a": USED, "nosuch:x": USED}, None),
 ]
 

@@ -37,12 +37,15 @@ def writes(id: str, path: str) -> Call:
 
 
 @contextmanager
-def plain_chat(root: Path, *answers: bytes | None, term: str = "dumb") -> Iterator[tuple[Terminal, ModelServer]]:
+def plain_chat(
+    root: Path, *answers: bytes | None, term: str = "dumb", first: str = ""
+) -> Iterator[tuple[Terminal, ModelServer]]:
     env = {"XDG_STATE_HOME": str(root / "state"), "XDG_CONFIG_HOME": str(root / "config"), "TERM": term}
+    words = ["chat", *([first] if first else []), *([] if term == "dumb" else ["--plain"])]
     address = ("--model", "openai-compatible:test", "--base-url")
     with (
         ModelServer(answers) as server,
-        Terminal("chat", *([] if term == "dumb" else ["--plain"]), *address, server.url, env=env) as terminal,
+        Terminal(*words, *address, server.url, env=env) as terminal,
     ):
         terminal.wait_for(YOU)
         yield terminal, server
@@ -90,7 +93,8 @@ def test_commands_lists_and_the_persons_own_shell(tmp_path: Path) -> None:
     with plain_chat(tmp_path, answer(Text("Hello.")), term="xterm-256color") as (terminal, server):
         assert "/model [PROVIDER:MODEL]: Goes on with another model." in said(terminal, "/help")
         listing = said(terminal, "/model", "go back: ")
-        assert "On this machine:\n1. SmolLM2-135M" in listing
+        assert "Asked now:\n1. openai-compatible:test" in listing
+        assert "On this machine:\n2. SmolLM2-135M" in listing
         found = said(terminal, "groq", "go back: ")
         assert "1. groq:openai/gpt-oss-120b, needs GROQ_API_KEY\nA number" in found
         assert "There is no such number." in said(terminal, "2", "go back: ")
@@ -115,8 +119,8 @@ def test_commands_lists_and_the_persons_own_shell(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("root")
 def test_ctrl_c_stops_what_goes_on_and_nothing_else(tmp_path: Path) -> None:
-    with plain_chat(tmp_path, answer(writes("a", "a.txt")), None) as (terminal, server):
-        said(terminal, "write", RUN_IT)
+    with plain_chat(tmp_path, answer(writes("a", "a.txt")), None, first="write it") as (terminal, server):
+        assert terminal.wait_for(RUN_IT).startswith("write it")
         terminal.type(CTRL_C)
         assert "Interrupted." in terminal.wait_for(YOU)
         terminal.type("!echo begun; sleep 40\n")
@@ -226,7 +230,8 @@ def test_nothing_is_written_while_a_question_stands() -> None:
 
 @pytest.mark.parametrize("text", ["a|b", "`x`", "**b**", "a\\", "1. x", "- y", "# z", "a_b [c](d) <e> &amp;", "``"])
 def test_markdown_of_ours_reads_as_the_words_that_are_in_it(text: str) -> None:
-    table = listed(("name", ""), [(cells(text), code_cell(text))])
+    table = listed(("name", "", "x"), [(cells(text), code_cell(text), "")])
     assert unmarked(table) == [f"name: {text}; {text}"]
+    assert unmarked(listed(("name", "x"), [(code_cell(text), cells(text))])) == [f"{text}: {text}"]
     assert unmarked(f"**See** {code(text)}: {cells(text)}") == [f"See {text}: {text}"]
     assert unmarked(f"```diff\n{text}\n```") == [f"  {text}"]

@@ -26,12 +26,12 @@ class Cost(NamedTuple):
     def words(self) -> str:
         """As a person reads it. What is about says so."""
         if self.amount == 0:
-            return "free"
+            return "free" if self is FREE else "0"
         digits = f"{self.amount:,.2f}" if self.amount >= 0.1 else f"{self.amount:.4f}"
         return f"about ${digits}" if self.is_about else digits
 
 
-ABOUT = f"What is called about is reckoned with the list prices of {AS_OF}, in US dollars."
+ABOUT = f"What is called about is reckoned with list prices of {AS_OF}, in US dollars; long prompts may cost more."
 FREE = Cost(0.0)
 
 

@@ -30,6 +30,8 @@ MOST_MENTIONS = 50
 MOST_LISTED = 300
 """Entries of a folder that is mentioned."""
 _LIST_DEPTH = 3
+_PATH_CHARACTERS = 4_096
+"""What is longer names nothing, and no system is asked about it."""
 
 _BEFORE = frozenset(" \t\n([{,;\"'")
 """What may stand before the `@`; anything else makes it part of a word."""
@@ -195,10 +197,10 @@ def _mention(start: int, end: int, written: str, is_quoted: bool, folder: str) -
 
 def _real(path: str, folder: str) -> str:
     """The path to open, if something is there."""
-    if not path or "\0" in path:
+    if not path or len(path) > _PATH_CHARACTERS:
         return ""
-    real = os.path.join(folder, os.path.expanduser(path))
     try:
+        real = os.path.join(folder, os.path.expanduser(path))
         os.stat(real)
     except (OSError, ValueError):
         return ""
@@ -237,9 +239,8 @@ def _part(mention: Mention) -> tuple[TextPart | MediaPart, str]:
     text = _text(mention)
     if text is None:
         part = attachment(mention.real)
-        size = os.stat(mention.real).st_size
         kind = part.media_type if isinstance(part, MediaPart) else "text"
-        return part, f"{kind}, {size_words(size)}"
+        return part, f"{kind}, {size_words(_size(part))}"
     return TextPart(framed(f"file {mention.name}", text)), size_words(len(text.encode("utf-8", "replace")))
 
 
@@ -297,7 +298,10 @@ def _read(mention: Mention) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise ConfigError(f"{name} cannot be attached: it is neither a file nor a folder", hint="Check the path.")
-        data = file.read(MAX_BYTES + 1)
+        try:
+            data = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ConfigError(f"{name} cannot be attached: {error.strerror}", hint="Is it a file?") from None
     if len(data) > MAX_BYTES:
         raise ConfigError(
             f"{name} cannot be attached: it has {size_words(status.st_size)}, more than {MAX_BYTES // 1_000_000} MB",
@@ -311,7 +315,7 @@ def _size(part: Part) -> int:
         case TextPart(text):
             return len(text)
         case MediaPart(_, _, data):
-            return len(data or "") * 3 // 4
+            return 0 if data is None else len(data) * 3 // 4 - data.count("=", max(0, len(data) - 2))
     return 0
 
 

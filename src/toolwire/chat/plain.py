@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import cast
 
 from ..agent.sessions.store import SessionRecord
 from ..approval.files import PolicyPaths
@@ -20,7 +19,6 @@ from ..cli.console import PlainConsole
 from ..cli.conversation import Conversation
 from ..cli.faults import say
 from ..cli.forms import TerminalForms
-from ..cli.screen import Screen
 from ..cli.transcript import pieces
 from ..cli.visible import one_line, visible
 from ..errors import ToolwireError
@@ -47,7 +45,7 @@ class PlainPerson:
 
     def __init__(self, console: PlainConsole, screen: LineScreen, *, kept_in: str) -> None:
         # All that a question asks of its screen is to be held.
-        self._question = TerminalQuestion(console, cast(Screen, screen), kept_in=kept_in)
+        self._question = TerminalQuestion(console, screen, kept_in=kept_in)
         self._screen = screen
         self._turn = asyncio.Lock()
         self._asked = self._answered = 0

@@ -61,8 +61,12 @@ class ShellRun:
         self._task: asyncio.Task[ProcessResult] | None = None
 
     async def run(self, changed: Callable[[], object] = lambda: None) -> None:
-        """Runs it to its end; `changed` is called for each piece of output. A cancel ends all of its processes."""
+        """Runs it to its end. `changed` is called when it begins, for each piece of output, and when it has ended.
+
+        A cancel ends all of its processes.
+        """
         self.state, self._started = "running", time.monotonic()
+        changed()
 
         def take(text: str) -> None:
             self._keep(self._terminal.feed(text))
@@ -161,7 +165,7 @@ class ShellRuns:
         return self._current is not None
 
     async def run(self, line: ShellLine, show: Callable[[ShellRun], object] = lambda run: None) -> ShellRun:
-        """Runs a line to its end. `show` is called for each piece of its output and when it has ended."""
+        """Runs a line to its end. `show` is called when it begins, for each piece of its output and at its end."""
         if self._current is not None:
             raise ConfigError("a command of yours is running", hint="Wait for its end, or stop it with Esc.")
         run = self._current = ShellRun(line.command, self._root, self._environ)

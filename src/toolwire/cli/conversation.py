@@ -17,6 +17,10 @@ BOUND = 3
 """The exit code of a run that reached one of its bounds: nothing is wrong with it, and `--resume` goes on."""
 
 
+TERMINATED = 143
+"""The exit code of a run that was told to end (SIGTERM), as shells have it."""
+
+
 class Answering(Protocol):
     """Whoever is asked: an agent, or what stands around one."""
 
@@ -82,9 +86,16 @@ class Conversation:
         self._attach = attach
         self._pressed = False
         """Ctrl-C was, and nothing was asked since."""
+        self._signals = [signal.SIGINT]
+        """What interrupts an answer."""
+        self._terminated = False
 
     def ask_once(self, question: str, *, at_end: Callable[[], None] = lambda: None) -> int:
-        """Asks and gives the exit code. `at_end` is called before an error is told."""
+        """Asks and gives the exit code. `at_end` is called before an error is told.
+
+        A SIGTERM, as of `timeout`, is taken as Ctrl-C is: what was said and done is written down and told.
+        """
+        self._signals.append(signal.SIGTERM)
         with asyncio.Runner() as runner:
             try:
                 end = self._ask(runner, question)
@@ -93,7 +104,9 @@ class Conversation:
             finally:
                 self._close(runner)
         at_end()
-        return INTERRUPTED if end is None or isinstance(end, RunInterrupted) else _told(end)
+        if end is None or isinstance(end, RunInterrupted):
+            return TERMINATED if self._terminated else INTERRUPTED
+        return _told(end)
 
     def chat(
         self,
@@ -117,6 +130,8 @@ class Conversation:
             try:
                 if begin is not None:
                     runner.run(begin())
+                if first:
+                    self._screen.header("", f"{prompt}{first}")
                 code = self._questions(runner, typed, prompt, first or "")
             finally:
                 self._close(runner)
@@ -203,7 +218,8 @@ class Conversation:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
 
-        def pressed() -> None:
+        def pressed(number: int) -> None:
+            self._terminated = self._terminated or number == signal.SIGTERM
             if self._pressed:
                 task.cancel()
             else:
@@ -211,14 +227,16 @@ class Conversation:
                 self._agent.interrupt()
 
         try:
-            loop.add_signal_handler(signal.SIGINT, pressed)
+            for number in self._signals:
+                loop.add_signal_handler(number, pressed, number)
         except (NotImplementedError, ValueError, RuntimeError):
             yield
             return
         try:
             yield
         finally:
-            loop.remove_signal_handler(signal.SIGINT)
+            for number in self._signals:
+                loop.remove_signal_handler(number)
 
     def _close(self, runner: asyncio.Runner) -> None:
         """Ends what still runs. Ctrl-C then is for those who do not want to wait for it."""

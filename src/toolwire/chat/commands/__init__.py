@@ -20,13 +20,13 @@ async def _help(talk: Talk, desk: Desk, typed: str) -> None:
         command = find_command(typed.removeprefix("/"))
         also = f"\n\nAlso: {', '.join(code(f'/{each}') for each in command.aliases)}" if command.aliases else ""
         when = "" if command.at_once else "\n\nIt waits for the end of an answer."
-        desk.say(f"{code(command.line)}\n\n{command.summary}{also}{when}")
+        desk.say(f"{code(command.line)}\n\n{command.summary} {command.more}{also}{when}")
         return
     rows = [(code_cell(each.line), each.summary) for each in COMMANDS.values()]
     ways = (
         "`@file` attaches a file, `!command` runs one of yours, Esc or Ctrl-C stops an answer. `/keys` shows the keys."
     )
-    desk.say(f"{listed(('', ''), rows)}\n\n{ways}")
+    desk.say(f"{listed(('command', 'what it does'), rows)}\n\n{ways}")
 
 
 def _command_names(talk: Talk, typed: str) -> list[Suggestion]:

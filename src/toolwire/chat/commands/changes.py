@@ -99,6 +99,14 @@ def _block(lines: list[str]) -> str:
 
 
 COMMANDS = (
-    Command("diff", "Shows what tools have changed in files since the conversation began.", _diff, at_once=True),
-    Command("undo", "Takes back the newest change that a tool made to a file.", _undo),
+    Command(
+        "diff",
+        "Shows what tools have changed in files.",
+        _diff,
+        at_once=True,
+        more="Since the conversation began. What commands changed is not among it.",
+    ),
+    Command(
+        "undo", "Takes back a tool's newest change to a file.", _undo, more="It is shown, and you are asked first."
+    ),
 )

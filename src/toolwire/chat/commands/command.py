@@ -35,6 +35,8 @@ class Command(NamedTuple):
     """May be used while an answer goes on."""
     aliases: tuple[str, ...] = ()
     """Names that people know it by from elsewhere. They work, and are not listed."""
+    more: str = ""
+    """What help says beside the summary when it is asked for this command."""
 
     @property
     def line(self) -> str:

@@ -67,8 +67,8 @@ def unmarked(words: str) -> list[str]:
 
 
 def _sentence(headings: Sequence[str], row: Sequence[str]) -> str:
-    """`first: second`, where the columns have no names; else each with its own."""
-    if not any(headings):
+    """`first: second` for two columns; else each with its name."""
+    if len(headings) == 2:
         return ": ".join(filter(None, row))
     named = [f"{head}: {cell}" if head else cell for head, cell in zip(headings, row, strict=False) if cell]
     return "; ".join(named)

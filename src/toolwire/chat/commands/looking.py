@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...errors import ConfigError
+from ...tools.definition import ToolDefinition
 from ..costs import ABOUT, conversation_cost, model_cost
 from ..desk import Desk
 from ..talk import Talk
@@ -46,12 +49,20 @@ async def _status(talk: Talk, desk: Desk, typed: str) -> None:
         ("folder", cells(", ".join(workspace.roots), 500)),
         ("mode", f"{talk.mode}: {MODES[talk.mode]}"),
         ("tools", f"{len(tools)}" if tools else "none"),
-        ("sandbox", "commands are held in it" if options.sandbox else "off"),
+        ("sandbox", cells(_sandbox(tools))),
         ("audit trail", "written" if options.audit else "not written"),
         ("session", "not kept" if session is None else cells(session.id)),
         ("recording", cells(talk.recording) if talk.recording else "no"),
     ]
-    desk.say(f"{listed(('', ''), rows)}\n\n{_room(talk)}")
+    desk.say(f"{listed(('what', 'how it is'), rows)}\n\n{_room(talk)}")
+
+
+def _sandbox(tools: Sequence[ToolDefinition]) -> str:
+    """Whether commands are held, as the tools themselves have it: what was wanted may not be possible here."""
+    runners = [tool for tool in tools if tool.command]
+    if not runners:
+        return "not needed: no tool runs commands"
+    return next((tool.asks for tool in runners if tool.asks), "commands are held in it")
 
 
 async def _wire(talk: Talk, desk: Desk, typed: str) -> None:
@@ -75,15 +86,22 @@ async def _quit(talk: Talk, desk: Desk, typed: str) -> None:
 
 
 COMMANDS = (
-    Command("status", "Shows how this chat is set up: model, folder, mode, sandbox.", _status, at_once=True),
+    Command("status", "Shows how this chat is set up.", _status, at_once=True),
     Command(
         "usage",
-        "Shows tokens, cost where it is known, and how full the model's window is.",
+        "Shows tokens, cost and the room that is left.",
         _usage,
         at_once=True,
         aliases=("cost", "tokens", "context"),
+        more="Models on this machine are free; others cost what your config file says, else about their list price.",
     ),
-    Command("wire", "Opens what the provider really sends, beside the events made of it.", _wire, at_once=True),
+    Command(
+        "wire",
+        "Shows what the provider really sends.",
+        _wire,
+        at_once=True,
+        more="Each frame stands beside the events that were made of it, with times. The same command closes it.",
+    ),
     Command("copy", "Copies the last answer.", _copy, at_once=True),
     Command("keys", "Shows the keys.", _keys, at_once=True, aliases=("shortcuts",)),
 )

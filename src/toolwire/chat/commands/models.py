@@ -25,7 +25,10 @@ _READY, _NOT_READY = "Ready to be asked", "Not set up"
 
 async def _model(talk: Talk, desk: Desk, typed: str) -> None:
     if not typed:
-        typed = await desk.choose("Which model?", await _found(), current=talk.model) or ""
+        rows = await _found()
+        if all(row.value != talk.model for row in rows):
+            rows.insert(0, Row(talk.model, talk.model, group="Asked now"))
+        typed = await desk.choose("Which model?", rows, current=talk.model) or ""
     if not typed:
         return
     name = _whole_name(talk, typed)
@@ -152,7 +155,7 @@ COMMANDS = (
     Command("model", "Goes on with another model.", _model, "[PROVIDER:MODEL]", _models, aliases=("models",)),
     Command(
         "provider",
-        "Goes on with another provider's usual model.",
+        "Goes on with another provider.",
         _provider,
         "[NAME]",
         _providers,

@@ -167,21 +167,39 @@ def _off(talk: Talk, typed: str) -> Sequence[Suggestion]:
 
 
 COMMANDS = (
-    Command("new", "Begins a new conversation.", _new, aliases=("clear", "reset")),
     Command(
-        "sessions", "Lists the conversations that are kept, to go on with one.", _sessions, aliases=("history", "chats")
+        "new",
+        "Begins a new conversation.",
+        _new,
+        aliases=("clear", "reset"),
+        more="The one at hand is kept; what you decided for it ends with it.",
     ),
+    Command("sessions", "Lists earlier conversations, to go on with one.", _sessions, aliases=("history", "chats")),
     Command(
         "resume",
-        "Goes on with an earlier conversation: the newest of this folder.",
+        "Goes on with an earlier conversation.",
         _resume,
         "[ID]",
         _ids,
         aliases=("continue",),
+        more="Without an id: with the newest of this folder.",
     ),
     Command(
-        "export", "Writes the conversation as Markdown, or as JSON.", _export, "[FILE]", at_once=True, aliases=("save",)
+        "export",
+        "Writes the conversation to a file.",
+        _export,
+        "[FILE]",
+        at_once=True,
+        aliases=("save",),
+        more="As Markdown, or with everything that is kept where the name ends with .json.",
     ),
     Command("compact", "Makes the conversation shorter for the model.", _compact, aliases=("compress", "summarize")),
-    Command("record", "Writes all that the provider sends into a file.", _record, "[FILE | off]", _off),
+    Command(
+        "record",
+        "Writes what the provider sends to a file.",
+        _record,
+        "[FILE | off]",
+        _off,
+        more="Without keys. Look at it with toolwire inspect.",
+    ),
 )

@@ -161,12 +161,12 @@ def _mode_names(talk: Talk, typed: str) -> Sequence[Suggestion]:
 
 
 COMMANDS = (
-    Command("tools", "Lists the model's tools, or gives it another set.", _tools, "[SET]", _set_names, True),
-    Command("mcp", "Says how the MCP servers are, or what one offers.", _mcp, "[SERVER]", _server_names, True),
+    Command("tools", "Lists the tools, or gives another set.", _tools, "[SET]", _set_names, True),
+    Command("mcp", "Says how the MCP servers are.", _mcp, "[SERVER]", _server_names, True),
     Command("mode", "Says what runs without a question.", _mode, "[MODE]", _mode_names, True),
     Command(
         "approvals",
-        "Shows the rules that hold, and what you decided.",
+        "Shows the rules, and what you decided.",
         _approvals,
         at_once=True,
         aliases=("permissions", "rules"),
