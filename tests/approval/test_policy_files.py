@@ -151,6 +151,11 @@ RULES_REFUSED = [
     ('decision = "allow"', "it allows everything"),
     ('decision = "allow"\nexact_arguments = "{}"', "it allows these arguments to every tool"),
     ('decision = "allow"\ncommand = "*"', "allows any program"),
+    ('decision = "allow"\narguments = { url = "https://*.example.com/*" }', "does not say which host"),
+    (
+        'decision = "allow"\narguments = { url = ["https://a.example/*", "?ttps://b.example/"] }',
+        "does not say which host",
+    ),
     ('decision = "allow"\ncommand = ["git *", "?it x"]', "allows any program"),
     ('decision = "allow"\ntool = "f"\nchanges = true', "is for rules that ask or deny"),
     # examples

@@ -277,12 +277,13 @@ def test_a_run_asks_whom_the_settings_name(tmp_path: Path) -> None:
     }
     with ModelServer([ANSWER]) as server:
         path.write_text(
-            f'model = "work:big"\nsystem = "Be brief."\ntools = "none"\nsessions = false\n'
+            f'model = "work:big"\nsystem = "Be brief."\ntools = "none"\nsessions = false\nroots = ["~/unplugged"]\n'
             f'[providers.work]\nbase_url = "{server.url}"\nkey_variable = "WORK_KEY"\n'
         )
         path.chmod(0o600)
         ran = toolwire_command("run", "Hello", env=env, cwd=tmp_path)
         assert ran.code == 0, ran.err
+        assert "/unplugged, which config.toml:5 names in `roots`" in ran.err
         other = toolwire_command("run", "Hello", env={**env, "TOOLWIRE_SYSTEM": "Be long."}, cwd=tmp_path)
         assert other.code == 0, other.err
     first, second = server.requests
@@ -293,4 +294,8 @@ def test_a_run_asks_whom_the_settings_name(tmp_path: Path) -> None:
     ran = toolwire_command("run", "Hello", env=env, cwd=tmp_path)
     assert ran.code == 2
     assert f"{path}, line 3: `retires` is not known" in ran.err
+    path.write_text('\nmodel = "wrok:big"\n')
+    ran = toolwire_command("run", "Hello", env=env, cwd=tmp_path)
+    assert ran.code == 2
+    assert f"{path}, line 2: `model` cannot be asked: there is no provider 'wrok'" in ran.err
     assert toolwire_command("config", "path", env=env).out == f"{path}\n"

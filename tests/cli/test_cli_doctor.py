@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ import msgspec
 import pytest
 
 from cli.chat_bytes import call_deltas, sse
-from cli.command import clean_environment
+from cli.command import toolwire_command
 from cli.mcp_home import Home
 from cli.model_server import ModelServer
 from cli.terminal import Terminal
@@ -31,7 +30,7 @@ from toolwire.cli.doctor_reach import where_it_ends
 from toolwire.cli.doctor_trial import QUESTION, Trial
 from toolwire.cli.faults import guarded
 from toolwire.providers.catalog import PROVIDERS
-from toolwire.settings.model import Settings
+from toolwire.settings.model import Service, Settings
 
 CANARY = "sk-canary-Zq81LmN4vB7xTt02Ww"
 GOOD = sse(*call_deltas("report", '{"word": ', '"ready"}'), stop="tool_calls")
@@ -173,11 +172,34 @@ def test_only_what_the_person_set_up_is_asked(monkeypatch: pytest.MonkeyPatch) -
     assert whom_to_ask(os.environ, Settings(), ["groq:x"], {}) == ([Asked("groq:x", "named")], [])
 
 
+def test_a_service_of_the_file_without_its_key_is_told_with_the_file() -> None:
+    settings = Settings(providers={"groq": Service(model="m")})
+    [finding] = whom_to_ask({}, settings, [], {})[1]
+    assert finding.words == "it stands in config.toml, but GROQ_API_KEY is not set"
+    assert finding.todo == "Set GROQ_API_KEY, or take [providers.groq] out of the file."
+
+
 def test_the_usual_model_is_asked_at_its_own_address() -> None:
     settings = Settings(model="openai:big", base_url="http://127.0.0.1:9/v1")
     asked, _ = whom_to_ask(os.environ, settings, [], {})
     assert asked[0] == Asked("openai:big", "your usual model", base_url="http://127.0.0.1:9/v1")
+    assert [each.name for each in asked] == ["openai:big"], "and no other of the same provider, which would cost twice"
     assert whom_to_ask({}, Settings(model="local"), [], {}) == ([], [])
+
+
+def test_a_usual_model_that_there_is_not_hides_no_other() -> None:
+    asked, told = whom_to_ask(os.environ, Settings(model="opnai:big"), [], {})
+    assert ([each.name for each in asked], told) == (["openai:gpt-4.1-mini"], [])
+
+
+def test_what_config_check_finds_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(os.environ["HOME"], ".config", "toolwire")
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('model = "opnai:x"\nstream_parser = "xlm"\nchat.theme = "nrd"\n')
+    faults = [each for each in files(os.environ, Workspace.here()) if each.name == "config.toml"]
+    assert [each.state for each in faults] == ["wrong"] * 3
+    for line, fault in enumerate(faults, 1):
+        assert f"config.toml, line {line}: `" in fault.words
 
 
 @pytest.mark.parametrize(
@@ -291,17 +313,14 @@ def test_a_service_of_the_persons_own_is_asked_and_its_faults_are_told() -> None
     with ModelServer([GOOD]) as server:
         file = folder / "config.toml"
         file.write_text(f'[providers.work]\nbase_url = "{server.url}"\nmodel = "m"\nkey_variable = "WORK_KEY"\n')
-        program = "import sys; from toolwire.cli.app import run_command; sys.exit(run_command(sys.argv[1:]))"
-        env = {**clean_environment(), "HOME": os.environ["HOME"], "WORK_KEY": CANARY}
-        command = [sys.executable, "-c", program, "doctor", "work:m", "--json"]
-        ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+        env = {"HOME": os.environ["HOME"], "WORK_KEY": CANARY}
+        ran = toolwire_command("doctor", "work:m", "--json", env=env)
         assert server.headers[0]["Authorization"] == f"Bearer {CANARY}"
         file.write_text('[providers.work]\nmodel = "m"\n')
         [fault] = [each for each in files(os.environ, Workspace.here()) if each.name == "config.toml"]
-    assert ran.returncode == 0, ran.stderr
-    assert CANARY not in ran.stdout + ran.stderr
-    lines = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert [line["state"] for line in lines if line.get("name") == "work:m"] == ["well"]
+    assert ran.code == 0, ran.err
+    assert CANARY not in ran.out + ran.err
+    assert [line["state"] for line in ran.lines if line.get("name") == "work:m"] == ["well"]
     assert (fault.state, "has no address" in fault.words) == ("wrong", True)
 
 

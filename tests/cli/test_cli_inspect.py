@@ -13,6 +13,8 @@ from cli.chat_bytes import ANSWER, CALCULATE, call_deltas, sse
 from cli.command import Ran, assert_sentence, toolwire_command
 from toolwire import Agent
 from toolwire.agent.recordings.recording import Recorder
+from toolwire.cli.inspect_shown import InspectScreen
+from toolwire.inspection.trace import Trace, TracedAnswer, TracedCall
 from toolwire.testing import ScriptedModel, approve_all, call, events_of, say, think
 from wire_bodies import WIRES, Call, End, Text, body, good_end
 
@@ -191,6 +193,19 @@ def test_a_recording(run: Path) -> None:
         assert words in out, out
     assert widest(out) <= 90
     assert inspected(stdin=run.read_bytes()).split("\n")[1:] == inspected(str(run)).split("\n")[1:]
+
+
+@pytest.mark.parametrize("outcome", ["denied", "cancelled", "error"])
+def test_a_call_that_was_not_answered_well_is_not_called_complete(
+    outcome: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = TracedCall(id="c1", name="look", kind="tool_call", first=1, last=2, arguments={"what": "x"})
+    made.outcome, made.result, made.is_error = outcome, "Error: no", True
+    trace = Trace(name="r", what="a recording", answers=[TracedAnswer(number=1, wire="anthropic", calls=[made])])
+    InspectScreen(trace, 80).show([], is_choice=False)
+    shown = capsys.readouterr().out
+    assert f"look  c1  frames 1-2  ! {outcome}" in shown
+    assert "complete" not in shown
 
 
 def test_a_recording_knows_its_own_format(run: Path) -> None:

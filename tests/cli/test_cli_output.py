@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,9 +25,11 @@ from toolwire.approval.rules import Decision
 from toolwire.builtin.tools import builtin_tools
 from toolwire.chunks import StopReason, TokenUsage
 from toolwire.cli import piped
-from toolwire.cli.conversation import BOUND
+from toolwire.cli.conversation import BOUND, TERMINATED
+from toolwire.cli.faults import INTERRUPTED
 from toolwire.cli.output import AnswerAlone
 from toolwire.cli.piped import framed
+from toolwire.cli.run import _asked as given_question
 from toolwire.cli.run_rules import add_rules
 from toolwire.errors import ConfigError, ErrorInfo
 from toolwire.execution.sandbox.sandbox import find_sandbox
@@ -59,6 +61,14 @@ def test_a_pipe_gets_the_answer_and_people_get_the_rest() -> None:
     for words in ("Let me see… né 🦜.", "● calculate", "→ ", "2 turns", "Easy."):
         assert words in ran.err
     assert "It is 391." not in ran.err
+
+
+def test_colours_that_are_forced_move_nothing_in_a_log() -> None:
+    with ModelServer([ANSWER]) as server:
+        ran = ask(server, "What is 17 * 23?", "--no-tools", FORCE_COLOR="1", TERM="xterm-256color")
+    assert (ran.code, ran.out) == (0, "It is 391.\n")
+    assert "1 turn" in ran.err
+    assert not any(moves in ran.err for moves in ("\x1b[?25", "\x1b[2K", "\r", "waiting"))
 
 
 def test_quiet_leaves_the_answer_alone() -> None:
@@ -205,13 +215,21 @@ def test_words_are_the_answer_only_where_nothing_follows_them(
     ]
 
 
+def test_a_quiet_run_says_that_an_answer_is_cut() -> None:
+    with ModelServer([sse({"content": "It is 3"}, stop="length")]) as server:
+        ran = ask(server, "What is 17 * 23?", "--no-tools", "--quiet")
+    assert (ran.code, ran.out) == (0, "It is 3\n")
+    assert ran.err == "toolwire: the answer may not be whole: cut by the token limit\n"
+
+
 def test_help_says_what_the_exit_codes_mean() -> None:
     words = " ".join(toolwire_command("run", "--help").out.split())
     assert "Exit codes: 0 answered" in words
     assert f"{BOUND} a bound was reached" in words
 
 
-def test_an_interrupted_run_is_an_object_too() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+def test_an_interrupted_run_is_an_object_too(number: signal.Signals, code: int) -> None:
     with ModelServer([None]) as server:
         options = (*MODEL, *DEMO, "--base-url", server.url, "--output-format", "json", "--quiet")
         command = [sys.executable, "-m", "toolwire", "run", "Hi", *options]
@@ -219,9 +237,9 @@ def test_an_interrupted_run_is_an_object_too() -> None:
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()
         ) as child:
             server.wait_for_requests(1)
-            child.send_signal(signal.SIGINT)
+            child.send_signal(number)
             out, err = child.communicate(timeout=30)
-    assert (child.returncode, err) == (130, b"")
+    assert (child.returncode, err) == (code, b"")
     assert json.loads(out)["error"]["type"] == "Interrupted"
 
 
@@ -256,8 +274,8 @@ def test_the_frame_cannot_be_imitated(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_cannot_go_along_is_told_and_nothing_is_cut(stdin: bytes, words: str) -> None:
     with ModelServer([ANSWER]) as server:
-        ran = ask(server, "What is this?", stdin=stdin)
-    assert_sentence(ran, 2, words)
+        for question in (["What is this?"], ["-"], []):
+            assert_sentence(ask(server, *question, stdin=stdin), 2, words)
     assert server.requests == []
 
 
@@ -282,22 +300,32 @@ def with_open_input(server: ModelServer, *arguments: str, feed: Callable[[Any], 
 def test_an_open_input_without_a_word_holds_nobody_up() -> None:
     assert piped.FIRST == 3.0
     with ModelServer([ANSWER]) as server:
-        ran = with_open_input(server, "Hi")
+        ran = with_open_input(server, "Hi", "--quiet")
     assert (ran.code, ran.out) == (0, "It is 391.\n")
     assert "nothing came on standard input" in ran.err
     assert "--attach -" in ran.err
     assert asked(server) == "Hi"
 
 
-def test_an_input_that_was_asked_for_is_waited_for() -> None:
-    def feed(input_: Any) -> None:
-        input_.write(b"late")
-        input_.close()
+def feed(input_: Any) -> None:
+    input_.write(b"late")
+    input_.close()
 
+
+def test_an_input_that_was_asked_for_is_waited_for() -> None:
     with ModelServer([ANSWER]) as server:
         ran = with_open_input(server, "Hi", "--attach", "-", "--quiet", feed=feed)
     assert (ran.code, ran.err) == (0, "")
     assert "\nlate\n" in asked(server)
+
+
+def test_where_no_question_is_given_it_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cast(dict[str, Any], piped.read_piped.__kwdefaults__), "wait", 0.01)
+    read, write = os.pipe()
+    with open(read, "rb") as given, open(write, "wb") as input_:
+        monkeypatch.setattr(sys, "stdin", given)
+        threading.Timer(0.1, feed, [input_]).start()
+        assert given_question(None, []) == ("late", "")
 
 
 # ---- rules of one run
@@ -318,6 +346,11 @@ TOOLS = {tool.name: tool for tool in builtin_tools()}
         ({"allow": ["write_file"]}, "write_file", {"path": "a.md", "content": ""}, Decision.ALLOW),
         ({"allow": ["fetch_url(https://a.test/*)"]}, "fetch_url", {"url": "https://a.test/x"}, Decision.ALLOW),
         ({"allow": ["fetch_url(https://a.test/*)"]}, "fetch_url", {"url": "https://b.test/x"}, Decision.ASK),
+        ({"allow": ["run_bash"]}, "run_bash", {"command": "make test"}, Decision.ALLOW),
+        ({"allow": ["run_bash"]}, "run_bash", {"command": "rm -rf /"}, Decision.ASK),
+        ({"allow": ["run_*"]}, "run_bash", {"command": "make test; shutdown now"}, Decision.ASK),
+        ({"allow": ["run_bash(shutdown now)"]}, "run_bash", {"command": "shutdown now"}, Decision.ALLOW),
+        ({"deny": ["fetch_url(*evil*)"]}, "fetch_url", {"url": "https://a.test/evil"}, None),
         ({"deny": ["read_file(*.env)"]}, "read_file", {"path": "a/x.env"}, None),
         ({}, "run_bash", {"command": "cat /etc/hosts"}, Decision.ASK),
         ({"yes_read_only": True}, "run_bash", {"command": "cat /etc/hosts"}, Decision.ALLOW),
@@ -372,6 +405,25 @@ def test_a_rule_that_is_none_is_told_without_words_of_files() -> None:
         add_rules(Policy(), allow=["write_file(a//b)"], deny=[], yes_read_only=False, env={})
     assert told.value.message.startswith("--allow 'write_file(a//b)': no path is like")
     assert "file" not in told.value.hint.replace("_file", "")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://*.a.test/*",  # https://b.test/x.a.test/ would be one of them
+        "https://a.test*",
+        "http*://a.test/*",
+        "*a.test/*",
+        "a.test/*",
+        "https://?.test/",
+        "https:///*",
+        "https://a.test@*",
+        "*",
+    ],
+)
+def test_an_address_is_allowed_only_on_a_host_that_is_spelled_out(address: str) -> None:
+    with pytest.raises(ConfigError, match="does not say which host"):
+        add_rules(Policy(), allow=[f"fetch_url({address})"], deny=[], yes_read_only=False, env={})
 
 
 # ---- settings

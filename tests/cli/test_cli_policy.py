@@ -123,6 +123,20 @@ def test_explain(arguments: list[str], decision: str, source: str, policy: Run) 
     assert bool(explained["offers"]) is (decision == "ask" and source == "mode")
 
 
+def test_explain_knows_the_settings(home: Path, policy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says is what a run would do."""
+    (home / "notes").mkdir()
+    (home / "toolwire" / "config.toml").write_text(f'mode = "full"\nroots = ["{home / "notes"}", "/nowhere/here"]\n')
+    (explained,) = policy("explain", "--command", "npm install", "--json").lines
+    assert (explained["decision"], explained["mode"], explained["mode_source"]) == ("allow", "full", "config.toml:1")
+    assert "mode     full, from config.toml:1" in policy("check").out
+    monkeypatch.setenv("TOOLWIRE_MODE", "ask")
+    (explained,) = policy("explain", "--command", "npm install", "--json").lines
+    assert (explained["decision"], explained["mode_source"]) == ("ask", "TOOLWIRE_MODE")
+    (explained,) = policy("explain", "--path", str(home / "notes" / "a"), "--mode", "auto-edit", "--json").lines
+    assert explained["decision"] == "allow"
+
+
 def test_explain_in_words(home: Path, policy: Run) -> None:
     ran = policy("explain", "--command", "npm test; npm ci; git push")
     assert ran.out.splitlines() == [

@@ -137,12 +137,13 @@ def test_options_reach_the_request() -> None:
     ]
 
 
-def test_without_question_and_terminal_it_asks_one_of_its_own() -> None:
+@pytest.mark.parametrize("stdin", [b"", b" \n"])
+def test_without_question_and_terminal_nobody_is_asked(stdin: bytes) -> None:
     with ModelServer([ANSWER]) as server:
-        ran = toolwire_command("run", env={"TOOLWIRE_MODEL": "openai-compatible:test", "TOOLWIRE_BASE_URL": server.url})
-    assert ran.code == 0
-    assert "> What time is it in Tokyo?\n" in ran.err
-    assert server.requests[0]["messages"][0]["content"] == "What time is it in Tokyo?"
+        env = {"TOOLWIRE_MODEL": "openai-compatible:test", "TOOLWIRE_BASE_URL": server.url}
+        ran = toolwire_command("run", env=env, stdin=stdin)
+    assert_sentence(ran, 2, "there is no question")
+    assert server.requests == []
 
 
 def test_a_question_from_standard_input() -> None:

@@ -175,9 +175,24 @@ async def test_a_browser_runs_our_script_and_nothing_else(tmp_path: Path) -> Non
         assert await browser.value(f"{script} window.ran ?? 0") == 0
 
 
+_STRANGE = b'"needle \\u202e \\"{,", "a": 1e400, "a": 12345678901234567890, "e": [], "o": { }'
+_STRANGE_LAID_OUT = [
+    '"content": "needle \\u202e \\"{,",',
+    '"a": 1e400,',
+    '"a": 12345678901234567890,',
+    '"e": [],',
+    '"o": {}',
+]
+_LAID_OUT = (
+    "((lines) => lines.slice(lines.findIndex((line) => line.startsWith('\"content\"'))).slice(0, 5))"
+    "(document.querySelector('#f301 pre').textContent.split('\\n').map((line) => line.trim()))"
+)
+
+
 @needs_chromium
 async def test_a_browser_finds_filters_and_jumps(tmp_path: Path) -> None:
     data = sse(*({"content": f"word {number} "} for number in range(300)), {"content": "needle"}, stop="length")
+    data = data.replace(b'"needle"', _STRANGE)
     path = tmp_path / "page.html"
     path.write_bytes(page(traced(data)))
 
@@ -215,6 +230,7 @@ async def test_a_browser_finds_filters_and_jumps(tmp_path: Path) -> None:
         assert json.loads(laid_out)["choices"][0]["delta"] == {"content": "word 1 "}
         await browser.press("Enter")
         assert (await browser.value("document.querySelector('#f2 pre').textContent")).startswith("data: {")
+        assert await browser.value(f"document.querySelector('#f301 pre').click(), {_LAID_OUT}") == _STRANGE_LAID_OUT
         await browser.value("document.getElementById('only').click(); location.hash = '#f150'")
         await browser.value("new Promise((done) => setTimeout(done, 100))")
         assert await browser.value("document.querySelector('.at').id") == "f150"

@@ -11,7 +11,7 @@ import toolwire
 from cli.chat_bytes import CALCULATE, sse
 from toolwire import Agent
 from toolwire.errors import ProviderError, TransportError
-from toolwire.inspection.tap import KEPT_ALL, KEPT_CHUNKS, TappedTransport, WireLog, wire_of
+from toolwire.inspection.tap import KEPT_ALL, KEPT_CHUNKS, Reading, TappedTransport, WireLog, wire_of
 from toolwire.inspection.watching import Watching
 from toolwire.testing import ScriptedModel, call, events_of, fail, say
 from toolwire.transport import HttpRequest
@@ -101,6 +101,17 @@ async def test_an_answer_that_repeats_the_key(cut: int) -> None:
     assert key not in kept
     assert len(kept) == len(data)
     assert kept.count(b"*" * len(key)) == 2
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+async def test_the_key_in_small_pieces(size: int) -> None:
+    log = WireLog()
+    key = SECRET.encode()
+    data = b"a" + key + b"b" + key + key + key[:-1] + b"c"
+    await tapped(Pieces(*(data[at : at + size] for at in range(0, len(data), size))), log)
+    kept = b"".join(piece for _, piece in log.requests[0].chunks)
+    stars = b"*" * len(key)
+    assert kept == b"a" + stars + b"b" + stars + stars + key[:-1] + b"c"
 
 
 def test_nothing_of_the_request_is_kept() -> None:
@@ -224,6 +235,17 @@ def test_an_answer_that_never_ends(ending: dict[str, object], words: str) -> Non
     watching = Watching(told)
     watching.advance()
     assert words in " ".join(finding.words for finding in watching.frames[-1].findings)
+
+
+def test_an_answer_is_read_as_whoever_asked_reads_it() -> None:
+    log = WireLog()
+    log.reading = lambda: Reading("xml", [{"name": "look", "description": "Looks.", "parameters": {"type": "object"}}])
+    told = log.begin(request(), "openai-chat")
+    log.came(told, sse({"content": '<tool name="look"></tool>'}), 1.0)
+    log.end(told, 2.0)
+    watching = Watching(told)
+    watching.advance()
+    assert [event.tool_name for frame in watching.frames for event in frame.events if event.tool_name] == ["look"]
 
 
 def test_an_answer_of_which_not_all_is_kept() -> None:

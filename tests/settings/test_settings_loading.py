@@ -184,6 +184,10 @@ def test_flags_go_before_all_else(tmp_path: Path) -> None:
     assert made.with_flags(model="/home/me/my models/x.GGUF").settings.model == "/home/me/my models/x.GGUF"
     for wrong in (
         {"base_url": ""},
+        {"model": ""},
+        {"mode": ""},
+        {"stream_parser": ""},
+        {"theme": ""},
         {"model": "a b"},
         {"retries": -1},
         {"mode": "x"},
@@ -213,6 +217,9 @@ HERE, THERE = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
         (FILE, {}, {"base_url": THERE}, THERE, "--base-url"),
         (FILE, {"TOOLWIRE_MODEL": "anthropic:b"}, {}, "", DEFAULT),
         (FILE, {"TOOLWIRE_BASE_URL": THERE}, {}, HERE, "config.toml:2"),
+        (f'base_url = "{HERE}"', {}, {}, "", DEFAULT),
+        (f'base_url = "{HERE}"', {"TOOLWIRE_MODEL": "openai:b"}, {}, "", DEFAULT),
+        (f'base_url = "{HERE}"', {}, {"model": "openai:b"}, "", DEFAULT),
         ("", {"TOOLWIRE_BASE_URL": THERE}, {}, "", DEFAULT),
         ("", {"TOOLWIRE_BASE_URL": THERE, "TOOLWIRE_MODEL": "anthropic:b"}, {}, "", DEFAULT),
         ("", {"TOOLWIRE_BASE_URL": THERE, "TOOLWIRE_MODEL": "openai-compatible:b"}, {}, THERE, "TOOLWIRE_BASE_URL"),
@@ -231,6 +238,12 @@ def test_an_address_is_that_of_its_model(
     """A key must not go to a server that it is not for."""
     made = loaded(tmp_path, text, **env).with_flags(**flags)
     assert (made.settings.base_url, made.source["base_url"]) == (address, source)
+
+
+def test_an_address_without_a_model_is_noted(tmp_path: Path) -> None:
+    [note] = loaded(tmp_path, f'retries = 1\nbase_url = "{HERE}"').notes
+    assert "config.toml, line 2: `base_url` is for `model`, and there is none" in note
+    assert loaded(tmp_path, FILE).notes == ()
 
 
 def test_a_slip_in_a_variable_is_noted(tmp_path: Path) -> None:

@@ -47,6 +47,9 @@ WRONG = [
     ("[providers.work]", 1, "`providers.work` says nothing", "base_url"),
     ("[providers.work]\nbase_url = 'x'", 2, "`providers.work.base_url` is no address", ""),
     ("[providers.work]\n\napi_key = 'sk-secret'", 3, "`providers.work.api_key` would hold a key", "key_variable"),
+    ("api_key = 'sk-secret'", 1, "`api_key` would hold a key", "OPENAI_API_KEY"),
+    ("\nOPENAI_API_KEY = 'sk-secret'", 2, "`OPENAI_API_KEY` would hold a key", "toolwire providers"),
+    ("[chat]\ntoken = 'sk-secret'", 2, "`chat.token` would hold a key", "environment"),
     ("[providers.work]\nApiKey = 'sk-secret'", 2, "would hold a key", "key_variable"),
     ("[providers.work]\ntoken = 'sk-secret'", 2, "would hold a key", "key_variable"),
     ("[providers.work]\nkey_variable = 'sk-secret'", 2, "is no name of an environment variable", "WORK_API_KEY"),
@@ -120,6 +123,15 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert "not a file" in read_file(pipe).faults[0].sentence
+
+
+def test_a_system_without_flags_of_posix_reads_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("O_CLOEXEC", "O_NONBLOCK"):
+        monkeypatch.delattr(os, name)
+    monkeypatch.delattr(os, "geteuid")
+    path = tmp_path / "config.toml"
+    path.write_text("retries = 1")
+    assert read_file(path).values == {("retries",): 1}
 
 
 @pytest.mark.parametrize(("mode", "noted"), [(0o600, False), (0o644, False), (0o664, True), (0o602, True)])

@@ -95,6 +95,16 @@ ORDERS: dict[str, tuple[list[AgentEvent], State, str]] = {
         State.CANCELLED,
         "cancelled",
     ),
+    "cancelled, whatever its words are": (
+        [*WHOLE, STARTED, gave("1", "Error: stopped", outcome="cancelled", error=True)],
+        State.CANCELLED,
+        "cancelled",
+    ),
+    "denied, whatever its words are": (
+        [*WHOLE, gave("1", "Error: cancelled", outcome="denied", error=True)],
+        State.DENIED,
+        "denied",
+    ),
     "done, then everything else": (
         [*WHOLE, STARTED, gave("1", "sunny"), ASKED, STARTED, INTERRUPTED, FAILED, late(**{"1": "no"})],
         State.DONE,

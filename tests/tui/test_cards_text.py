@@ -165,9 +165,37 @@ def test_no_row_is_wider_than_the_card_and_nothing_is_lost(texts: list[tuple[str
             assert shown == line.text
 
 
+@pytest.mark.parametrize("line", ["word " * 800, "é = " + "ü" * 70, "x" * 400_000], ids=["prose", "accents", "long"])
+@pytest.mark.parametrize("by_words", [True, False])
+def test_large_texts_are_laid_out_in_a_moment(line: str, by_words: bool) -> None:
+    lines = [Line(f"{number} {line}", by_words=by_words) for number in range(min(1_000_000 // len(line), 6_000))]
+    began = time.thread_time()
+    sheet = Sheet(lines, 72)
+    assert sheet.row(sheet.height - 1).plain
+    assert time.thread_time() - began < 0.1, "the screen waits for it"
+
+
+def test_what_is_laid_out_is_not_laid_out_again() -> None:
+    lines = [Line(f"{number} {'漢 ' * 30}") for number in range(3_000)]
+    before = Sheet(lines, 72)
+    began = time.thread_time()
+    after = Sheet([Line("one more"), *lines], 72, before)
+    assert time.thread_time() - began < 0.02
+    assert after.height == before.height + 1
+    assert after.text() == f"one more\n{before.text()}"
+    assert Sheet(lines, 40, before).text() == Sheet(lines, 40).text()
+
+
 def test_rows_end_between_words_where_they_are_prose() -> None:
     sheet = Sheet([Line("the answer was cut by the limit", by_words=True)], 12)
     assert [sheet.row(y).plain.rstrip() for y in range(sheet.height)] == ["the answer", "was cut by", "the limit"]
+
+
+def test_a_row_that_is_cut_is_full() -> None:
+    sheet = Sheet([Line("return Counter(text.lower().split())", by_words=True, rows=1)], 20)
+    assert sheet.row(0).plain == "return Counter(text…"
+    wide = Sheet([Line("漢字 漢字漢字漢字漢字漢字", by_words=True, rows=1)], 12)
+    assert wide.row(0).plain == "漢字 漢字漢…"
 
 
 def test_spans_follow_their_text_into_the_next_row() -> None:
@@ -418,6 +446,13 @@ def test_calls_of_an_inner_agent_are_a_line_each() -> None:
         "failed: it broke",
         "› I look at it",
     ]
+
+
+@pytest.mark.parametrize(("outcome", "mark"), [("denied", "⊘"), ("cancelled", "■"), ("error", "✗"), ("timeout", "✗")])
+def test_inner_calls_that_did_not_run_are_marked_as_such(outcome: str, mark: str) -> None:
+    inner = Inner()
+    inner.take(nested("1", gave("a", "Error: no", outcome=outcome, error=True)))
+    assert inner.plain().startswith(mark)
 
 
 def test_ids_that_come_again_are_other_calls() -> None:

@@ -190,6 +190,13 @@ def _check_allow(rule: Rule) -> None:
     for pattern in rule.command:
         if not is_literal(pattern_words(pattern)[0]):
             raise _Wrong(f"the command {pattern!r} allows any program", "Write the program's name without * and ?.")
+    for value in (each for values in rule.arguments.values() for each in values if isinstance(each, str)):
+        scheme, parted, rest = value.partition("://")
+        if parted and set("*?") & set(scheme + rest.partition("/")[0]):
+            raise _Wrong(
+                f"the address {value!r} does not say which host",
+                "Spell the host out: * stands for any text, also for another host with the rest in its path.",
+            )
     if rule.changes:
         raise _Wrong("`changes` is for rules that ask or deny", "Use risk or where to say what is allowed.")
 

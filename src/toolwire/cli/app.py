@@ -121,7 +121,7 @@ _ALSO = {
     "chat": _KEEP,
     "run": "\nIn a pipe, standard output gets the answer alone; all else goes to standard error."
     "\nExit codes: 0 answered (also where calls were denied), 1 failed, 2 asked for wrongly, 3 a bound was reached, "
-    f"130 interrupted.{_KEEP}",
+    f"130 interrupted, 143 told to end.{_KEEP}",
     "doctor": "\nExit codes: 0 nothing is wrong (warnings do not count), 1 something is.",
 }
 """What help says at its end beside the example."""

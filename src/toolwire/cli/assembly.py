@@ -20,6 +20,7 @@ from ..approval.memory import FileMemory
 from ..approval.places import Workspace
 from ..approval.policy import Policy
 from ..approval.request import Answer, ApprovalRequest
+from ..errors import ConfigError
 from ..mcp.servers import McpServers
 from ..providers.catalog import find_provider
 from ..providers.encoding import check_tool_choice
@@ -240,3 +241,13 @@ def describe(model: str, base_url: str | None) -> str:
     if endpoint.model == provider.default_model:
         return EMBEDDED_WORDS
     return f"{Path(endpoint.model).name}, running on this machine."
+
+
+def described(loaded: Loaded, model: str, address: str | None) -> str:
+    """As `describe`; one of the settings that cannot be asked is told with its line."""
+    try:
+        return describe(model, address)
+    except ConfigError as error:
+        if model != loaded.settings.model or loaded.source["model"].startswith("--"):
+            raise
+        raise loaded.error("model", f"cannot be asked: {error.message}", error.hint) from None

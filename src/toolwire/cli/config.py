@@ -124,7 +124,7 @@ def edit() -> int:
 
 def _checked() -> int:
     loaded, faults = look_at_settings(os.environ)
-    faults += _further_faults(loaded)
+    faults += further_faults(loaded)
     _say_all(faults)
     for note in (*loaded.notes, *filter(None, [project_note(Path.cwd())])):
         say(note)
@@ -136,7 +136,7 @@ def _checked() -> int:
     return 0
 
 
-def _further_faults(loaded: Loaded) -> list[Fault]:
+def further_faults(loaded: Loaded) -> list[Fault]:
     """What only the parts that use a setting can say: names of providers, formats, themes."""
     from ..embedded.choosing import as_parser
     from ..providers.catalog import PROVIDERS, split_model

@@ -11,14 +11,10 @@ from typing import Any, Protocol
 from ..agent.events import AgentEvent, RunEnd, RunFailed, RunFinished, RunInterrupted
 from ..errors import ErrorInfo, RunLimitReached
 from ..messages import Message, Part, TextPart
-from .faults import INTERRUPTED, say_error
+from .faults import INTERRUPTED, TERMINATED, say_error
 
 BOUND = 3
 """The exit code of a run that reached one of its bounds: nothing is wrong with it, and `--resume` goes on."""
-
-
-TERMINATED = 143
-"""The exit code of a run that was told to end (SIGTERM), as shells have it."""
 
 
 class Answering(Protocol):

@@ -102,7 +102,7 @@ async def _examine(report: Report, checks: Mapping[str, Check]) -> None:
     tasks = {name: asyncio.create_task(_checked(check)) for name, check in checks.items()}
     try:
         for name, task in tasks.items():
-            if console.is_terminal and not task.done():
+            if console.is_terminal and console.file.isatty() and not task.done():
                 waiting = ", ".join(each.lower() for each, other in tasks.items() if not other.done())
                 with console.status(f"looking at {waiting}"[: console.width - 4], spinner_style="dim"):
                     await asyncio.wait([task])

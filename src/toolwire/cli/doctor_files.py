@@ -15,8 +15,8 @@ from ..mcp.consent import Consents, consents_path
 from ..mcp.files import load_servers, mcp_paths
 from ..mcp.pins import Pins, pins_path
 from ..settings.loading import look_at_settings
+from .config import further_faults
 from .doctor_findings import Finding, odd, unused, well, wrong
-from .services import services
 
 _FAULTS = 10
 """Of one file that are told: more are seen when these are mended."""
@@ -37,6 +37,7 @@ def files(env: Mapping[str, str], workspace: Workspace) -> Iterator[Finding]:
 
 def _settings(env: Mapping[str, str]) -> Iterator[Finding]:
     loaded, faults = look_at_settings(env)
+    faults += further_faults(loaded)
     for fault in faults[:_FAULTS]:
         yield wrong("config.toml", fault.sentence, fault.hint, path=str(loaded.path))
     for note in loaded.notes:
@@ -44,11 +45,6 @@ def _settings(env: Mapping[str, str]) -> Iterator[Finding]:
     if not os.path.lexists(loaded.path):
         yield unused("config.toml", "there is none, and all is as usual", "Write one: toolwire config init")
     elif not faults:
-        try:
-            services(loaded)
-        except ConfigError as error:
-            yield wrong("config.toml", error.message, error.hint)
-            return
         yield well("config.toml", str(loaded.path), path=str(loaded.path))
 
 

@@ -19,6 +19,7 @@ from ..providers.endpoint import base_url_of, key_variable, missing, resolve
 from ..providers.provider import Provider
 from ..redaction import STARS
 from ..settings.model import Settings
+from .assembly import as_model
 from .discover import key_words
 from .doctor_findings import Finding, odd, unused, well, wrong
 from .doctor_reach import list_models, what_to_do
@@ -89,17 +90,19 @@ def whom_to_ask(
         return [Asked(name, "named") for name in dict.fromkeys(named)], []
     asked: list[Asked] = []
     told: list[Finding] = []
-    if (usual := settings.model) and split_model(usual)[0].name != "local":
-        asked.append(Asked(usual, "your usual model", base_url=settings.base_url or None))
+    usual = _provider_of(settings.model)
+    if usual not in ("", "local"):
+        asked.append(Asked(settings.model, "your usual model", base_url=settings.base_url or None))
     for provider, models in running.items():
         if models:
             asked.append(Asked(f"{provider}:{models[0]}", "running here"))
         else:
             told.append(odd(provider, "it runs, but has no model", "Load one into it."))
-    taken: set[str] = set()
+    # A key is tried once, with the usual model where it is that one's.
+    taken = {key_words(PROVIDERS[usual], env)} if usual else set()
     for row in PROVIDERS.values():
         is_named = row.name in settings.providers or _is_set(row, env)
-        if row.name == "local" or row.name in running or (row.is_local and not is_named):
+        if row.name in ("local", usual) or row.name in running or (row.is_local and not is_named):
             continue
         why = key_words(row, env) or (f"{row.name} is set up" if is_named else "")
         if not why or why in taken:
@@ -107,13 +110,24 @@ def whom_to_ask(
         taken.add(why)
         if lacks := missing(row, env):
             needs = ", ".join(" or ".join(choice) for choice in lacks)
-            told.append(odd(row.name, f"{why}, but not {needs}", f"Set {lacks[0][0]}, or unset what is not used."))
+            in_file = row.name in settings.providers
+            words = f"it stands in config.toml, but {needs} is not set" if in_file else f"{why}, but not {needs}"
+            unset = f"take [providers.{row.name}] out of the file" if in_file else "unset what is not used"
+            told.append(odd(row.name, words, f"Set {lacks[0][0]}, or {unset}."))
         elif not key_variable(row, env) and row.credentials:
             todo = f"To try it: toolwire doctor {row.name}:MODEL"
             told.append(unused(row.name, f"there are {why}, perhaps for something else; nothing was sent", todo))
         else:
             asked.append(Asked(f"{row.name}:{row.default_model}".rstrip(":"), why, bool(row.default_model)))
     return [each for number, each in enumerate(asked) if _is_first(asked, number)], told
+
+
+def _provider_of(model: str) -> str:
+    """The provider of a model; empty where there is none, which is told among the files."""
+    try:
+        return split_model(as_model(model))[0].name if model else ""
+    except ConfigError:
+        return ""
 
 
 def _is_first(asked: Sequence[Asked], number: int) -> bool:

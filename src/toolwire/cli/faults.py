@@ -1,7 +1,7 @@
 """What went wrong, as one sentence and what to do, on standard error; and the exit code that says so.
 
 Codes: 1 it failed, 2 it was asked for wrongly, 3 a run reached one of its bounds, 70 a bug of Toolwire, 130 Ctrl-C,
-141 whoever read the output left.
+141 whoever read the output left, 143 it was told to end.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ USAGE = 2
 BUG = 70
 INTERRUPTED = 130
 READER_LEFT = 141
+TERMINATED = 143
 
 _SHOWN = 300
 """Characters of what a replay compares."""

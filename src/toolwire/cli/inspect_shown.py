@@ -178,11 +178,11 @@ class InspectScreen:
         self._title("Calls")
         for call in calls:
             where = f"frame {call.first}" if call.first == call.last else f"frames {call.first}-{call.last}"
-            state = "! will not run" if call.problem else "complete"
+            state = "! will not run" if call.problem else f"! {one_line(call.outcome)}" if call.is_error else "complete"
             self._line(
                 (f"  {one_line(call.name) or '(no name)'}", "bold"),
                 (f"  {one_line(call.id)}  {where}  ", "dim"),
-                (state, "red" if call.problem else "green"),
+                (state, "red" if call.problem or call.is_error else "green"),
             )
             for text, style in self._call_lines(call):
                 for piece in self._wrapped(text, self._width - 4):

@@ -21,7 +21,7 @@ from ..approval.files import load_policy, policy_paths
 from ..errors import ConfigError
 from ..mcp.sdk import check_sdk
 from ..redaction import Redactor
-from .faults import say
+from .faults import TERMINATED, say
 from .inputs import as_text, read_whole
 from .toolset import ToolSet, tools_in, tools_of
 from .working import find_workspace
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "TOOLWIRE_MCP_TOKEN"
 TOKEN_CHARACTERS = 16
 """A shorter token can be guessed."""
-TERMINATED = 143
-"""The exit code of a server that was told to end (SIGTERM), as shells have it."""
 
 
 def serve(

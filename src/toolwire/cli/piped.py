@@ -2,7 +2,7 @@
 
 Whoever has an open standard input and says nothing into it, as many systems that run scripts do, must not make a run
 wait for ever: what has not begun in a few seconds is left out, and that is told. `--attach -` waits for as long as it
-takes.
+takes, and so does a run without a question, for which it is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from ..attachments import MAX_TEXT
 from ..errors import ConfigError
-from ..files.contents import HEAD, recognise
+from ..files.contents import HEAD, Contents, recognise
 from ..messages import TextPart
 from .faults import say
 from .inputs import READ
@@ -31,27 +31,36 @@ def is_piped() -> bool:
     return False
 
 
-def read_piped(*, wait: float | None = FIRST, quiet: bool = False) -> str:
+def read_piped(*, wait: float | None = FIRST) -> str:
     """The text on standard input; empty where nothing begins to come within `wait` seconds (None: however long).
 
     A `ConfigError` for what is no text, and for more than a message may hold: nothing is ever cut off in silence.
     """
     data = _data(wait)
     if data is None:
-        if not quiet:
-            say(
-                f"nothing came on standard input within {FIRST:g} s, so that the question goes without it",
-                "To wait for it: --attach -; to say that there is none: < /dev/null",
-            )
+        # Also where a run is quiet: the answer is to something else than was meant, if it was slow to begin.
+        say(
+            f"nothing came on standard input within {FIRST:g} s, so that the question goes without it",
+            "To wait for it: --attach -; to say that there is none: < /dev/null",
+        )
         return ""
-    if not data:
-        return ""
+    contents = check_piped(data)
+    return data[contents.mark :].decode(contents.encoding, "replace") if data else ""
+
+
+def check_piped(data: bytes) -> Contents:
+    """What kind of text it is. A `ConfigError` for what is none, and for more than a message may hold."""
+    if len(data) > MAX_TEXT:
+        raise ConfigError(
+            f"more than {MAX_TEXT:,} bytes are piped in, which is more than a message may hold",
+            hint="Pipe in the part that matters, or put it into a file and let the model read it (read_file).",
+        )
     contents = recognise(data[:HEAD], is_whole=len(data) <= HEAD)
-    if not contents.encoding:
+    if data and not contents.encoding:
         raise ConfigError(
             f"what is piped in is no text, it is {contents.name}", hint="Put it into a file, and use --attach FILE."
         )
-    return data[contents.mark :].decode(contents.encoding, "replace")
+    return contents
 
 
 def framed(text: str) -> TextPart:
@@ -91,10 +100,4 @@ def _data(wait: float | None) -> bytes | None:
     ended.wait()
     if problems:
         return b""  # closed, or a folder: there is nothing to read
-    data = b"".join(pieces)
-    if len(data) > MAX_TEXT:
-        raise ConfigError(
-            f"more than {MAX_TEXT:,} bytes are piped in, which is more than a message may hold",
-            hint="Pipe in the part that matters, or put it into a file and let the model read it (read_file).",
-        )
-    return data
+    return b"".join(pieces)

@@ -25,6 +25,7 @@ from ..approval.places import Workspace
 from ..approval.policy import Verdict
 from ..approval.rules import Decision
 from ..errors import ConfigError
+from ..settings.loading import load_settings
 from ..tools.definition import ToolDefinition
 from .inputs import STANDARD_INPUT, as_text, check_files
 from .question import NO_RULE
@@ -81,7 +82,7 @@ def check(
             kind = "project" if path.absolute().parent.name == PROJECT_FOLDER else "user"
             _print_layer(load_layer(kind, path, here))
         return 0
-    layers = load_layers(here)
+    layers = _layers(here, None)
     for layer in layers.files:
         _print_layer(layer)
     print(f"mode     {layers.mode}, from {as_text(layers.mode_source)}")
@@ -138,7 +139,7 @@ def explain(
         Print one JSON object.
     """
     here = _workspace(workspace)
-    layers = load_layers(here, mode=None if mode is None else as_text(mode))
+    layers = _layers(here, mode)
     definition, given = _call(command, path, as_text(tool), risk, arguments)
     explained = _explained(layers, definition, given, here, headless=headless)
     if json:
@@ -224,7 +225,19 @@ def _print(explained: Explained) -> None:
             print(f"  {one_line(words)}")
 
 
+def _layers(workspace: Workspace, mode: str | None) -> Layers:
+    """What holds for a run: a mode of the settings counts as one that was given, and is told with where it is from."""
+    loaded = load_settings(os.environ)
+    if mode is not None or not loaded.settings.mode:
+        return load_layers(workspace, mode=None if mode is None else as_text(mode))
+    layers = load_layers(workspace, mode=loaded.settings.mode)
+    if layers.mode_source != "given":
+        return layers
+    return msgspec.structs.replace(layers, mode_source=loaded.source["mode"])
+
+
 def _workspace(folder: str | None) -> Workspace:
     if folder is not None and not Path(folder).is_dir():
         raise ConfigError(f"there is no folder {as_text(folder)}", hint="Name the folder that tools work in.")
-    return find_workspace(policy_paths(os.environ), folder)
+    roots = filter(os.path.isdir, load_settings(os.environ).settings.roots)
+    return find_workspace(policy_paths(os.environ), folder, roots)

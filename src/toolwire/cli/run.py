@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from ..agent.events import AgentEvent
+from ..agent.events import AgentEvent, RunFinished
 from ..approval.files import load_policy, policy_paths
 from ..approval.policy import Mode, Policy
 from ..errors import ConfigError
@@ -21,7 +21,7 @@ from ..mcp.servers import McpServers
 from ..messages import Part
 from ..settings.loading import load_settings
 from .ask import TerminalQuestion
-from .assembly import Assembly, Made, as_model, describe, options_of
+from .assembly import EMBEDDED_WORDS, Assembly, Made, as_model, described, options_of
 from .choose import EMBEDDED, check_choice, choose_model
 from .console import PlainConsole, has_person
 from .conversation import Conversation
@@ -31,15 +31,17 @@ from .inputs import STANDARD_INPUT, as_text, read_whole
 from .install import ensure_weights
 from .keeping import Keeping, check_resume
 from .output import AnswerAlone, Document, Events, OneObject, Output, OutputFormat
-from .piped import framed, is_piped, read_piped
+from .piped import check_piped, framed, is_piped, read_piped
 from .recordings import recording, replay_recording
 from .run_rules import add_rules, check_names
 from .screen import Screen
 from .services import use_services
+from .telling import ENDS
 from .toolset import ToolSet
 from .working import find_workspace
 
 DEMO_QUESTION = "What time is it in Tokyo?"
+"""For the embedded model, which is there to be seen; nobody pays for an answer to a question that they did not ask."""
 
 
 def run(
@@ -83,7 +85,7 @@ def run(
     """Asks a model that has tools, and shows everything as it happens.
 
     In a pipe, standard output gets the answer alone, and all else goes to standard error. What is piped in goes along
-    with the question, or is the question where none is given; what has not begun to come after 3 seconds is left out.
+    with the question, where it begins to come within 3 seconds; where no question is given, it is the question.
 
     Exit codes: 0 answered (also where calls were denied: the model was told, and --output-format json says which), 1
     failed, 2 asked for wrongly, 3 a bound was reached (--max-turns and its like), 130 interrupted.
@@ -127,7 +129,9 @@ def run(
         Without it, your policy file says it, or else ask.
     allow
         In this run, a tool that is not asked about, or commands, paths or addresses of one: "run_bash(git status)",
-        "write_file(docs/*)". What a rule of a file denies or asks about stays so. Can be given several times.
+        "write_file(docs/*)", "fetch_url(https://docs.python.org/*)", with the host spelled out. What a rule of a file
+        denies or asks about stays so, and so does a command that can break the machine, unless a pattern names it.
+        Can be given several times.
     deny
         In this run, what is denied, in the same form. Can be given several times.
     yes_read_only
@@ -144,7 +148,8 @@ def run(
     json
         Short for --output-format events.
     quiet
-        Nothing on standard error but errors; at a terminal, too, the answer alone, and nobody is asked.
+        Nothing on standard error but errors, or that the answer is not whole or what was piped in came too late; at a
+        terminal, too, the answer alone, and nobody is asked.
     attach
         What goes along with the question: a file (a picture, a sound, a document, a text), an address, something of an
         MCP server (mcp:SERVER:URI, mcp:SERVER:prompt:NAME?key=value), or "-" for what is piped in, however long that
@@ -204,7 +209,7 @@ def run(
     settings = loaded.settings
     person = has_person() and format_ is None
     names = list(attach or ())
-    words, piped = _asked(question, names, quiet=quiet)
+    words, piped = _asked(question, names)
     if resume is not None:
         check_resume(no_session=no_session, system=system or "", has_question=words is not None or person)
     read = _read_attached([name for name in names if name != STANDARD_INPUT])
@@ -216,7 +221,7 @@ def run(
             say(note)
 
     files = policy_paths(os.environ)
-    workspace = find_workspace(files, further=[*settings.roots, *(root or ())])
+    workspace = find_workspace(files, further=[*filter(os.path.isdir, settings.roots), *(root or ())])
     with ExitStack() as closing:
         keeping = closing.enter_context(Keeping(workspace.root, keep=settings.sessions, resume=resume))
         console = PlainConsole(stderr=format_ is not None)
@@ -227,7 +232,10 @@ def run(
             chosen = settings.model or _chosen(console, ask=person, quiet=quiet)
             address = settings.base_url or None
         chosen = as_model(chosen)
-        describe(chosen, address)  # one that cannot be asked is told of before anything is opened
+        # One that cannot be asked is told of before anything is opened.
+        is_embedded = described(loaded, chosen, address) == EMBEDDED_WORDS
+        if words is None and not person and not is_embedded:
+            raise ConfigError("there is no question", hint='Ask something: toolwire run "What is 17 * 23?"')
 
         policy = load_policy(workspace, mode=settings.mode or None, paths=files)
         rules = add_rules(policy, allow=allow or (), deny=deny or (), yes_read_only=yes_read_only, env=os.environ)
@@ -294,7 +302,7 @@ def _text(argument: str | None) -> str | None:
     return None if argument is None else as_text(argument)
 
 
-def _asked(question: str | None, attach: list[str], *, quiet: bool) -> tuple[str | None, str]:
+def _asked(question: str | None, attach: list[str]) -> tuple[str | None, str]:
     """The question, if there is one, and what was piped in beside it. Standard input is read once."""
     if STANDARD_INPUT in attach:
         if question is None or question == STANDARD_INPUT:
@@ -302,16 +310,24 @@ def _asked(question: str | None, attach: list[str], *, quiet: bool) -> tuple[str
                 "standard input is to go along with the question, and there is none",
                 hint='Give it: toolwire run "What is in there?" --attach -',
             )
-        piped = read_piped(wait=None, quiet=quiet)
+        piped = read_piped(wait=None)
     elif question == STANDARD_INPUT:
-        question, piped = read_whole(STANDARD_INPUT).decode("utf-8", "replace"), ""
+        question, piped = _whole_question(), ""
     else:
-        piped = read_piped(quiet=quiet) if is_piped() else ""
         if question is None:
+            piped = read_piped(wait=None) if is_piped() else ""
             return (piped if piped.strip() else None), ""
+        piped = read_piped() if is_piped() else ""
     if question is not None and not question.strip():
         raise ConfigError("the question is empty", hint='Ask something: toolwire run "What is 17 * 23?"')
     return None if question is None else as_text(question), piped if piped.strip() else ""
+
+
+def _whole_question() -> str:
+    """The question on standard input, however long it takes to come."""
+    data = read_whole(STANDARD_INPUT)
+    check_piped(data)
+    return data.decode("utf-8", "replace")
 
 
 def _chosen(console: PlainConsole, *, ask: bool, quiet: bool) -> str:
@@ -323,7 +339,7 @@ def _output(format_: OutputFormat, screen: Screen, made: Made, folder: str, *, q
     """Who takes the events of the run, for a script."""
     if format_ == "events":
         return Events()
-    beside: Callable[[AgentEvent], None] = _unseen if quiet else screen.show
+    beside: Callable[[AgentEvent], None] = _say_cut if quiet else screen.show
     if format_ == "json":
         return OneObject(beside)
     if format_ == "markdown":
@@ -331,8 +347,10 @@ def _output(format_: OutputFormat, screen: Screen, made: Made, folder: str, *, q
     return AnswerAlone(beside, screen.settle)
 
 
-def _unseen(_: AgentEvent) -> None:
-    pass
+def _say_cut(event: AgentEvent) -> None:
+    """All that a quiet run says of what happens: an answer that is not whole must not pass for one that is."""
+    if isinstance(event, RunFinished) and event.stop_reason in ENDS:
+        say(f"the answer may not be whole: {ENDS[event.stop_reason]}")
 
 
 def _read_attached(names: list[str]) -> dict[str, list[Part]]:

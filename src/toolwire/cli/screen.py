@@ -99,7 +99,8 @@ class Screen:
             self._status.update(words)
             return
         self.settle()
-        if self._console.is_terminal:
+        # Asked of the stream: FORCE_COLOR makes a console of a log, and there nothing can move.
+        if self._console.is_terminal and self._console.file.isatty():
             self._status = self._console.status(words, spinner_style="dim")
             self._status.start()
 

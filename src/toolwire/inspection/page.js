@@ -56,6 +56,31 @@
     go(place);
   });
 
+  // Blanks and line ends alone are changed: escapes, numbers and members that are given twice stay as they came.
+  const indented = (text) => {
+    let made = "", depth = 0, before = "";
+    const line = () => { made += "\n" + "  ".repeat(Math.min(depth, 60)); };
+    for (let at = 0, end = 0; at < text.length; at = end) {
+      const sign = text[at];
+      end = at + 1;
+      if (" \t\r\n".includes(sign)) continue;
+      if (sign === '"') {
+        while (text[end] !== '"') end += text[end] === "\\" ? 2 : 1;
+        end += 1;
+      }
+      const opened = before === "{" || before === "[";
+      if (sign === "}" || sign === "]") {
+        depth -= 1;
+        if (!opened) line();
+      } else if (opened) line();
+      made += text.slice(at, end);
+      if (sign === "{" || sign === "[") depth += 1;
+      else if (sign === ",") line();
+      else if (sign === ":") made += " ";
+      before = sign;
+    }
+    return made;
+  };
   const laidOut = (pre) => {
     if (pre.dataset.raw !== undefined) {
       pre.textContent = pre.dataset.raw;
@@ -65,9 +90,10 @@
     const lines = pre.textContent.split("\n");
     const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5));
     try {
-      const value = JSON.parse((data.length ? data : lines).join("\n"));
+      const text = (data.length ? data : lines).join("\n");
+      JSON.parse(text);
       pre.dataset.raw = pre.textContent;
-      pre.textContent = JSON.stringify(value, null, 2);
+      pre.textContent = indented(text);
     } catch { /* it is no JSON: it stays as it came */ }
   };
   document.addEventListener("click", (event) => {

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
+from typing import Any, NamedTuple
 
+from ..embedded.choosing import API_TOOL_CALL
 from ..errors import ErrorInfo, ToolwireError
 from ..limits import MIB
 from ..providers.catalog import find_provider
@@ -29,11 +31,20 @@ _CHUNK_COST = 100
 """Bytes that a chunk costs beside what is in it, so that very small ones are bounded too."""
 
 
+class Reading(NamedTuple):
+    """How whoever asks reads the answers: whoever looks must read them in the same way to see the same events."""
+
+    parser: str = API_TOOL_CALL
+    tools: Iterable[Any] | None = None
+    """None: calls are read, names and schemas not checked."""
+
+
 class WireRequest:
     """One request and the bytes of its answer, as they came. Times are seconds since it was sent."""
 
-    def __init__(self, number: int, request: HttpRequest, wire: str) -> None:
+    def __init__(self, number: int, request: HttpRequest, wire: str, reading: Reading) -> None:
         self.number = number
+        self.reading = reading
         self.provider = request.provider
         self.model = request.model
         self.wire = wire
@@ -64,6 +75,8 @@ class WireLog:
     def __init__(self, *, kept: int = KEPT, kept_all: int = KEPT_ALL) -> None:
         self._most = kept
         self._most_all = kept_all
+        self.reading: Callable[[], Reading] = Reading
+        """How the answer to a request is read that is sent now."""
         self.requests: deque[WireRequest] = deque(maxlen=KEPT_REQUESTS)
         self.count = 0
         """All requests so far, also those that were let go."""
@@ -74,7 +87,7 @@ class WireLog:
         """A request is being sent."""
         self.count += 1
         self.version += 1
-        made = WireRequest(self.count, request, wire)
+        made = WireRequest(self.count, request, wire, self.reading())
         self.requests.append(made)
         self._make_room()
         return made
@@ -163,18 +176,31 @@ class _Stars:
     def __init__(self, request: HttpRequest) -> None:
         self._secrets = [secret.encode() for secret in secrets_of(request)]
         self._longest = max(map(len, self._secrets), default=1) - 1
+        self._tail = b""
+        """The last bytes that came: a secret may have begun in them, however small the pieces are."""
 
     def __call__(self, data: bytes, told: WireRequest) -> bytes:
-        """The bytes to keep. What was kept last is put right where it was the beginning of a secret."""
-        last = told.chunks[-1][1] if told.chunks else b""
-        tail = last[-self._longest :] if self._longest else b""
-        joined = tail + data
-        masked = joined
+        """The bytes to keep. What was kept before is put right where it was the beginning of a secret."""
+        tail = self._tail
+        joined = masked = tail + data
         for secret in self._secrets:
             if secret in masked:
                 masked = masked.replace(secret, b"*" * len(secret))
+        self._tail = masked[-self._longest :] if self._longest else b""
         if masked is joined:
             return data
-        if masked[: len(tail)] != tail:
-            told.chunks[-1] = (told.chunks[-1][0], last[: len(last) - len(tail)] + masked[: len(tail)])
+        self._put_right(told, masked[: len(tail)])
         return masked[len(tail) :]
+
+    @staticmethod
+    def _put_right(told: WireRequest, tail: bytes) -> None:
+        """Lets the bytes that came last be these, as far as they were kept."""
+        begins, end = told.received - len(tail), told.stored
+        place = len(told.chunks)
+        while place and end > begins:
+            place -= 1
+            at, kept = told.chunks[place]
+            start = end - len(kept)
+            first = max(start, begins)
+            told.chunks[place] = at, kept[: first - start] + tail[first - begins : end - begins]
+            end = start

@@ -62,7 +62,8 @@ class Watching:
                 wire = detect_wire(start[: 64 * KIB])
             except ConfigError:
                 wire = _FALLBACK
-        return Tracer(wire, live_arguments=False)
+        parser, tools = self.request.reading
+        return Tracer(wire, tools, stream_parser=parser, live_arguments=False)
 
     def _close(self) -> None:
         self._is_closed = True

@@ -24,6 +24,14 @@ _ANY_SERVER = "openai-compatible"
 _ITS_ADDRESS = "TOOLWIRE_BASE_URL"
 """The address of `openai-compatible`, as the catalog has it, and of no other: a key must not go where it is not for."""
 _PARSERS = ("TOOLWIRE_STREAM_PARSER", "AUTOBYTEUS_STREAM_PARSER")
+_EMPTY = {
+    "model": "openai:gpt-4.1-mini",
+    "base_url": "http://127.0.0.1:1234/v1",
+    "mode": "read-only",
+    "stream_parser": "xml",
+    "theme": "dark",
+}
+"""Options that an empty text says nothing about, and an example for each."""
 _YES = frozenset(("1", "true", "yes", "on"))
 _NO = frozenset(("0", "false", "no", "off"))
 
@@ -75,9 +83,11 @@ class Loaded(msgspec.Struct, frozen=True):
 
         A model that is named there leaves the `base_url` of the settings behind, which is that of another model.
         """
-        if flags.get("base_url") == "":
-            # A variable that was not set, say: the key must not go to another server than the one that was meant.
-            raise ConfigError("--base-url is empty", hint="Write it as http://127.0.0.1:1234/v1, or leave it out.")
+        for name, example in _EMPTY.items():
+            if flags.get(name) == "":
+                # A variable that was not set, say: not another server, model or mode than the one that was meant.
+                option = f"--{name.replace('_', '-')}"
+                raise ConfigError(f"{option} is empty", hint=f"Write it as {example}, or leave it out.", option=option)
         values: dict[Place, Any] = {}
         source = dict(self.source)
         for name, value in flags.items():
@@ -146,7 +156,15 @@ def look_at_settings(env: Mapping[str, str]) -> tuple[Loaded, list[Fault]]:
             source[shown(place)] = _origin(content, place)
     faults = [*content.faults, *_from_environment(env, values, source)]
     values["roots",] = tuple(_whole(folder, env) for folder in values.get(("roots",), ()))
-    loaded = Loaded(_replaced(Settings(), values), source, path, (*content.notes, *_likely_slips(env)))
+    # A disk that is not plugged in keeps nobody from working.
+    missing = [folder for folder in values["roots",] if not os.path.isdir(folder)]
+    notes = [
+        *content.notes,
+        *_without_model(path, values, source),
+        *(f"there is no folder {folder}, which {source['roots']} names in `roots`" for folder in missing),
+        *_likely_slips(env),
+    ]
+    loaded = Loaded(_replaced(Settings(), values), source, path, tuple(notes))
     return loaded, faults
 
 
@@ -191,6 +209,18 @@ def _pair_address(env: Mapping[str, str], of_file: str, values: dict[Place, Any]
     if model.partition(":")[0] == _ANY_SERVER and (address := env.get(_ITS_ADDRESS, "").strip()):
         values["base_url",] = address
         source["base_url"] = _ITS_ADDRESS
+
+
+def _without_model(path: Path, values: dict[Place, Any], source: dict[str, str]) -> list[str]:
+    """An address without a model is left out: it would be that of whichever model is found here, and take its key."""
+    if values.get(("model",)) or not values.pop(("base_url",), ""):
+        return []
+    line = source["base_url"].rpartition(":")[2]
+    source["base_url"] = DEFAULT
+    return [
+        f"{path}, line {line}: `base_url` is for `model`, and there is none, so that it is not used; the address of a "
+        "provider stands below its name, such as [providers.openai]"
+    ]
 
 
 def _as_value(struct: type, key: str, text: str) -> Any:

@@ -60,7 +60,7 @@ def read_file(path: Path) -> Content:
     """The content of the file; nothing where there is none. What cannot be read at all is a fault too."""
     try:
         # A pipe that nobody writes to must not hold everything up.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -170,12 +170,6 @@ class _Reading:
             inner = (*place, key)
             if key in FIELDS[struct]:
                 self._value(inner, each, struct)
-            elif struct is Service and _is_key_name(key):
-                self._fault(
-                    inner,
-                    "would hold a key, and keys never stand in this file",
-                    'Put the key into an environment variable, and write its name: key_variable = "WORK_API_KEY".',
-                )
             else:
                 self._unknown(inner, each, struct)
 
@@ -186,6 +180,9 @@ class _Reading:
             self._fault(place, unfit.words, unfit.hint)
 
     def _unknown(self, place: Place, value: Any, struct: type) -> None:
+        if isinstance(value, str) and _is_key_name(place[-1]):
+            self._fault(place, "would hold a key, and keys never stand in this file", _KEY_HINTS[struct is Service])
+            return
         known = list(FIELDS[struct])
         near = nearest(place[-1], known)
         hint = f"Did you mean `{near}`?" if near else f"There are {', '.join(known)}."
@@ -217,9 +214,14 @@ def _is_service_name(name: str) -> bool:
 
 def _is_key_name(key: str) -> bool:
     plain = "".join(char for char in key.lower() if char.isalnum())
-    return plain in _KEY_NAMES
+    return plain in _KEY_NAMES or plain.endswith("apikey")
 
 
+_KEY_HINTS = (
+    "Put the key into the environment variable of its provider, such as OPENAI_API_KEY; toolwire providers lists them.",
+    'Put the key into an environment variable, and write its name: key_variable = "WORK_API_KEY".',
+)
+"""At the top of the file, and in the table of a service."""
 _KEY_NAMES = frozenset(("key", "apikey", "apitoken", "token", "accesstoken", "secret", "secretkey", "password", "auth"))
 
 

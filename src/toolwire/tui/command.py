@@ -18,7 +18,7 @@ from ..approval.places import Workspace
 from ..chat.commands.layout import cells
 from ..chat.commands.trust import MODES
 from ..chat.talk import Talk
-from ..cli.assembly import EMBEDDED_WORDS, Assembly, Options, as_model, describe, options_of
+from ..cli.assembly import EMBEDDED_WORDS, Assembly, Options, as_model, described, options_of
 from ..cli.choose import check_choice, choose_model
 from ..cli.console import PlainConsole, has_person
 from ..cli.faults import say
@@ -124,7 +124,6 @@ def chat(
         system=None if system is None else as_text(system),
         tools="none" if no_tools else tools,
         sandbox=False if no_sandbox else None,
-        use_mcp=False if no_mcp else None,
         stream_parser=None if stream_parser is None else as_text(stream_parser),
         repair=True if repair else None,
         mode=None if mode is None else as_text(mode),
@@ -135,20 +134,25 @@ def chat(
     )
     settings = loaded.settings
     options = msgspec.structs.replace(
-        options_of(loaded), files=tuple(file or ()), mcp=tuple(mcp or ()), mcp_config=tuple(mcp_config or ())
+        options_of(loaded),
+        files=tuple(file or ()),
+        mcp=tuple(mcp or ()),
+        mcp_config=tuple(mcp_config or ()),
+        # Who names a server wants it now.
+        no_mcp=no_mcp or not (settings.use_mcp or mcp or mcp_config),
     )
     files = policy_paths(os.environ)
-    workspace = find_workspace(files, further=[*settings.roots, *(root or [])])
+    workspace = find_workspace(files, further=[*filter(os.path.isdir, settings.roots), *(root or [])])
     console = PlainConsole()
     with Keeping(workspace.root, keep=settings.sessions, resume=resume) as keeping:
         if model is None and keeping.model:
             chosen, address = keeping.model, keeping.base_url
         else:
-            check_choice(settings.model or None, settings.base_url or None, os.environ)
+            check_choice(settings.model or None, base_url, os.environ)
             chosen = settings.model or choose_model(os.environ, console, ask=True)
             address = settings.base_url or None
         chosen = as_model(chosen)
-        is_embedded = describe(chosen, address) == EMBEDDED_WORDS
+        is_embedded = described(loaded, chosen, address) == EMBEDDED_WORDS
         if is_embedded:
             ensure_weights()
         wanted = _Wanted(

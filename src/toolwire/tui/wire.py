@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from ..cli.visible import one_line
+from ..embedded.choosing import API_TOOL_CALL
 from ..inspection.tap import WireLog, WireRequest
 from ..inspection.watching import Watching
 from ..inspection.words import counted, seconds_words, size_words
@@ -128,5 +129,7 @@ class WirePanel(Vertical):
         if request.ended is not None:
             facts.append(seconds_words(request.ended))
         facts += [one_line(f"{request.provider} {request.model}").strip(), "" if tracer is None else tracer.wire]
+        if request.reading.parser != API_TOOL_CALL:
+            facts.append(f"calls in the text: {request.reading.parser}")
         self.border_title = Content(" · ".join(fact for fact in facts if fact))
         self.border_subtitle = Content("↑↓ frame  ⏎ open  ←→ request  p problem  end follow  y copy")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from rich.cells import cell_len
+
 from ...agent.events import ApprovalAsked
 from ...approval.hidden import marked
 from ...stream.segments import SegmentType
@@ -39,6 +41,10 @@ _VALUE, _VALUE_OPEN = 5, 400
 _FIELDS_LIVE, _FIELDS = 8, 6
 _FIELDS_OPEN = 400
 _CHANGES_OPEN = 2_000
+_COMPARED = 50
+"""Changes of one call that are told line by line; of the others, all lines go and all come."""
+_LABEL_WIDTH = 24
+"""Cells of the name of an argument beside which its value still has room on a narrow screen."""
 _LABEL = "$text-secondary"
 
 
@@ -53,6 +59,7 @@ class Body:
         self._wanted: tuple[object, Callable[[], list[Line]]] | None = None
         self._made: tuple[tuple[object, ...], list[Line]] | None = None
         self._counted = ""
+        self._in_head = True
         self._change_of: tuple[ApprovalAsked, list[Mark]] | None = None
 
     @property
@@ -93,10 +100,14 @@ class Body:
         self._made = None
         return True
 
-    def lines(self, *, is_open: bool) -> list[Line]:
-        """The lines to show now. Made again only where something can have changed."""
+    def lines(self, *, is_open: bool, in_head: bool = True) -> list[Line]:
+        """The lines to show now. Made again only where something can have changed.
+
+        `in_head`: the telling argument stands whole in the head, and so need not be here.
+        """
         call = self._call
-        key = (call.fields, call.asked, call.state is State.STREAMING, is_open, is_ready(self._language))
+        self._in_head = in_head
+        key = (call.fields, call.asked, call.state is State.STREAMING, is_open, in_head, is_ready(self._language))
         if self._is_cut or self._wanted is not None or self._made is None or self._made[0] != key:
             if not is_open:
                 self._large = None
@@ -211,11 +222,12 @@ class Body:
 
     def _patch_lines(self, patch: GrowingText, is_open: bool) -> list[Line]:
         if not self._is_cut:
-            return self._change(list(marks_of(patch.first(_CHANGES_OPEN))), is_open)
+            return self._change(list(marks_of(patch.first(_CHANGES_OPEN), self.path)), is_open)
         most = LIVE_OPEN if is_open else LIVE
         first, lines = patch.last()
         # From the header of a hunk on the numbers are known; it is looked for among the lines at hand.
-        marks = list(marks_of(lines if first == 1 or any(line.startswith("@@") for line in lines) else ["@@", *lines]))
+        known = first == 1 or any(line.startswith("@@") for line in lines)
+        marks = list(marks_of(lines if known else ["@@", *lines], self.path))
         shown = change_lines(marks[-most:], self._language, rows=1)
         hidden = first - 1 + max(len(marks) - most, 0)
         return [quiet(above(hidden)), *shown] if hidden else shown
@@ -224,10 +236,10 @@ class Body:
         language = self._language
         if not self._is_cut:
             marks: list[Mark] = []
-            for pair in pairs[:50]:
+            for number, pair in enumerate(pairs):
                 if marks:
                     marks.append(Mark("@", "@@ @@"))
-                marks += replaced(pair, self.path)
+                marks += replaced(pair, self.path, compared=number < _COMPARED)
             return self._change(marks, is_open)
         most = LIVE_OPEN if is_open else LIVE
         hidden, marks = growing_marks(pairs[-1], most)
@@ -259,8 +271,9 @@ class Body:
         """All other arguments, `name: value`; not the one that stands whole in the head."""
         fields = self._call.fields
         told, words = self.telling
-        if told and fields.texts.get(told) is not None and fields.texts[told].size == len(words) and "\n" not in words:
-            shown = shown | {told} if len(words) < 60 or told in shown else shown
+        text = fields.texts.get(told)
+        if self._in_head and text is not None and text.size == len(words) and words == words.strip():
+            shown = shown | {told}
         left = [(path, text) for path, text in fields.texts.items() if path not in shown]
         most = _FIELDS_OPEN if is_open else _FIELDS_LIVE if self._grows else _FIELDS
         hidden = len(left) + fields.left_out - most
@@ -281,11 +294,15 @@ class Body:
         rows = 0 if is_open else 2
         if text.count <= 1:
             _, lines = text.last(1)
-            return [Line(fit(lines[0]) if lines else "", "", label, _LABEL, rows=rows, by_words=True)]
+            line = (marked if path == self.telling[0] else fit)(lines[0]) if lines else ""
+            if cell_len(label) <= _LABEL_WIDTH:
+                return [Line(line, "", label, _LABEL, rows=rows, by_words=True)]
+            return [Line(label, _LABEL, rows=rows), Line(line, "", "│ ", rows=rows, by_words=True)]
         first, lines = text.last(LIVE_OPEN if is_open else LIVE) if self._grows and not text.done else (1, [])
         if lines:
             return [
-                Line("" if first == 1 else above(first - 1), MUTED, label, _LABEL),
+                Line(label, _LABEL, rows=rows),
+                *([quiet(above(first - 1), "│ ")] if first > 1 else []),
                 *(Line(fit(line), "", "│ ", rows=1) for line in lines),
             ]
         lines = text.first(most)
@@ -297,10 +314,10 @@ class Body:
                 quiet(f"… {text.count - most:,} lines …", "│ "),
                 *(Line(fit(line), "", "│ ", rows=rows, by_words=True) for line in end),
             ]
-        return [Line("", "", label, _LABEL), *made]
+        return [Line(label, _LABEL, rows=rows), *made]
 
 
 def _bytes(count: int) -> str:
     if count < 1_000:
-        return f"{count} bytes"
+        return f"{count} byte{'' if count == 1 else 's'}"
     return f"{count / 1_000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

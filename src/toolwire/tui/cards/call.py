@@ -199,10 +199,12 @@ class Call:
             self._end(State.DONE)
         elif result.outcome == DENIED:
             self._end(State.DENIED, words.removeprefix("not run: "))
-        elif result.outcome not in ("", CANCELLED):
-            self._end(State.FAILED)
-        elif words.startswith("cancelled") or words.startswith("not run: cancelled"):
+        elif result.outcome == CANCELLED:
             self._end(State.CANCELLED, words)
+        elif result.outcome:
+            self._end(State.FAILED)
+        elif words.startswith(("cancelled", "not run: cancelled")):
+            self._end(State.CANCELLED, words)  # in a session that was kept: only the words are
         elif self.ran:
             self._end(State.FAILED)
         else:

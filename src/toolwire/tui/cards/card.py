@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -25,7 +26,7 @@ from ...stream.segments import SegmentType
 from .body import Body
 from .call import Call, State
 from .fields import spelled
-from .line import MUTED, Sheet, shortened
+from .line import MUTED, Line, Sheet, shortened
 from .outcome import exit_code, language, notes, outcome
 
 MARKS = {
@@ -43,6 +44,10 @@ MARKS = {
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TURN = 0.15
 """Seconds for which one picture of the spinner stands."""
+_WORD = max(map(len, State))
+"""Cells of the longest word for a state."""
+_LATER = 5
+"""Cells by which the facts grow while it runs: from `0 s` to hours."""
 _TELLING = 12
 """Cells below which the telling argument is not worth its place."""
 
@@ -85,6 +90,9 @@ class ToolCard(Widget, can_focus=True):
         self._drawn = -1
         self._head_drawn: tuple[str, str, str] = ("", "", "")
         self._sheet: Sheet | None = None
+        self._in_head = True
+        self._height = -1
+        """Rows that Textual was told of last."""
         self._busy = False
 
     @property
@@ -134,7 +142,12 @@ class ToolCard(Widget, can_focus=True):
         """Waits for what takes longer than a moment; whether there is more to paint after it."""
         self._busy = True
         try:
-            return await self._body.prepare(language(self.call))
+            if not await self._body.prepare(language(self.call)):
+                return False
+            if self._sheet is not None:
+                # Many wide characters take longer than a moment too; what is laid out is known to the next sheet.
+                self._sheet = await asyncio.to_thread(Sheet, self._lines(), self._sheet.width, self._sheet)
+            return True
         finally:
             self._busy = False
 
@@ -178,21 +191,35 @@ class ToolCard(Widget, can_focus=True):
         for state in State:
             self.set_class(state is self.call.state, f"-{state}")
         self.set_class(bool(exit_code(self.call)), "-exited")
-        before, self._sheet = self._sheet, None
-        sheet = self._laid_out(before.width if before is not None else self.content_size.width or 80)
-        self.refresh(layout=before is None or sheet.height != before.height)
+        before = self._sheet
+        width = before.width if before is not None else self.content_size.width or 80
+        self._in_head = self._tells_whole(width)
+        self._sheet = Sheet(self._lines(), width, before)
+        self.refresh(layout=self._sheet.height != self._height)
+        self._height = self._sheet.height
 
     def _laid_out(self, width: int) -> Sheet:
-        if self._sheet is None:
-            lines = [
-                *notes(self.call, is_open=self.is_open),
-                *self._body.lines(is_open=self.is_open),
-                *outcome(self.call, self._body.path, is_open=self.is_open),
-            ]
-            self._sheet = Sheet(lines, width)
-        elif self._sheet.width != width:
-            self._sheet = Sheet(self._sheet.lines, width)
+        if self._sheet is None or self._sheet.width != width:
+            before, was_in_head = self._sheet, self._in_head
+            self._in_head = self._tells_whole(width)
+            keeps = before is not None and self._in_head == was_in_head
+            self._sheet = Sheet(before.lines if before is not None and keeps else self._lines(), width)
+        self._height = self._sheet.height
         return self._sheet
+
+    def _lines(self) -> list[Line]:
+        return [
+            *notes(self.call, is_open=self.is_open),
+            *self._body.lines(is_open=self.is_open, in_head=self._in_head),
+            *outcome(self.call, self._body.path, is_open=self.is_open),
+        ]
+
+    def _tells_whole(self, width: int) -> bool:
+        """Whether the head has room for all of the telling argument, also in another state and after some time."""
+        facts = self._facts()
+        around = _WORD + cell_len(self._tool) + 6 + (cell_len(facts) + 2 + _LATER if facts else 0)
+        text = self._body.telling[1]
+        return len(text) <= width and "\n" not in text and cell_len(marked(text)) <= width - around
 
     def _head(self, width: int) -> Content:
         """`✓ done  write_file  src/app.py        240 lines · 9.1 kB · 0.2 s`."""
@@ -206,7 +233,8 @@ class ToolCard(Widget, can_focus=True):
             room = width - left.cell_length - 2 - cell_len(facts) - 2
         if text and room >= min(_TELLING, cell_len(text)):
             is_path = spelled(path) in ("path", "file_path", "filename", "file") or path == ("path",)
-            words = shortened(marked(text.strip().partition("\n")[0]), room, keep_end=is_path)
+            first, more, _ = text.strip().partition("\n")
+            words = shortened(f"{marked(first)}{'…' if more else ''}", room, keep_end=is_path)
             left = left + Content("  ") + Content.styled(words, "$text-primary" if is_path else "")
         if not facts or left.cell_length + 2 + cell_len(facts) > width:
             return left.truncate(width, ellipsis=True)
@@ -220,16 +248,20 @@ class ToolCard(Widget, can_focus=True):
         mark = MARKS[call.state][0]
         if call.state is State.RUNNING and self.app.animation_level != "none":
             mark = _SPINNER[int(time.monotonic() / _TURN) % len(_SPINNER)]
+        return mark, call.word, self._facts()
+
+    def _facts(self) -> str:
+        call = self.call
         facts = [self._body.size]
         if call.asked is not None and call.state is State.WAITING:
             facts.append(f"risk: {one_line(call.asked.request.risk)[:20]}")
         facts += [exit_code(call), self._outcome_word(), self._time()]
-        return mark, call.word, " · ".join(filter(None, facts))
+        return " · ".join(filter(None, facts))
 
     def _outcome_word(self) -> str:
         """What the result says beside well or badly: that it was late, or known before."""
         result = self.call.result
-        if result is None or result.outcome in ("", "ok", "error"):
+        if result is None or result.outcome in ("", "ok", "error", self.call.word):
             return ""
         return one_line(result.outcome.removeprefix("ok").strip(" ()"))[:40]
 

@@ -32,6 +32,8 @@ _NEW_NAMES = {
 """Arguments that hold a text that goes, and those that hold what comes in its place."""
 _OLD_NAMES = {new: [old for old, its in _NEW_NAMES.items() if its == new] for new in _NEW_NAMES.values()}
 
+_HEADERS = ("--- ", "+++ ", "diff ", "index ", "```", "*** ")
+"""How lines before the first hunk begin that say nothing new."""
 _GAP = "⋯"
 """Stands for lines of the file between two places that change."""
 
@@ -97,9 +99,9 @@ def is_new_file(diff: str) -> bool:
     return diff.startswith("--- /dev/null")
 
 
-def marks_of(lines: Iterable[str]) -> Iterator[Mark]:
+def marks_of(lines: Iterable[str], path: str | None = None) -> Iterator[Mark]:
     """The lines of a diff or patch, also of one that is not whole. What stands before the first hunk is left out, but
-    for remarks."""
+    for remarks. With a `path`, so is only what names this file: a patch of another one is to be seen as that."""
     old = new = 0
     in_hunk = False
     for line in lines:
@@ -108,7 +110,7 @@ def marks_of(lines: Iterable[str]) -> Iterator[Mark]:
             old, new = _places(line)
             yield Mark("@", line)
         elif not in_hunk:
-            if line.strip() and not line.startswith(("--- ", "+++ ", "diff ", "index ", "```", "*** ")):
+            if line.strip() and (not line.startswith(_HEADERS) or (path is not None and _names_other(line, path))):
                 yield Mark("@", line)
         elif line.startswith("+"):
             yield Mark("+", line[1:], new)
@@ -119,15 +121,27 @@ def marks_of(lines: Iterable[str]) -> Iterator[Mark]:
         elif line.startswith(("\\", "…")):
             yield Mark("@", line)
         else:
-            yield Mark(" ", line[1:], new)
+            yield Mark(" ", line.removeprefix(" "), new)
             old += old > 0
             new += new > 0
 
 
-def replaced(replacement: Replacement, path: str) -> list[Mark]:
-    """One text for another, both whole: with what both have in common as kept lines."""
+def _names_other(header: str, path: str) -> bool:
+    """Whether this line before the first hunk names a file, and not this one."""
+    kind, _, rest = header.partition(" ")
+    if kind not in ("---", "+++", "***"):
+        return False
+    name = rest.partition("\t")[0].strip()
+    if kind == "***":
+        _, named, name = name.partition(": ")
+        return bool(named) and name != path
+    return name.removeprefix("a/" if kind == "---" else "b/") != path != name
+
+
+def replaced(replacement: Replacement, path: str, *, compared: bool = True) -> list[Mark]:
+    """One text for another, both whole: with what both have in common as kept lines, if they are `compared`."""
     old, new = (text.text() if text is not None else "" for text in replacement[2:])
-    if old.count("\n") + new.count("\n") <= _COMPARED:
+    if compared and old.count("\n") + new.count("\n") <= _COMPARED:
         # Whether the last line ends is no matter of a replacement.
         sides = [(text if text.endswith("\n") else f"{text}\n").encode("utf-8", "replace") for text in (old, new)]
         diff = unified(sides[0], sides[1], path or "text")
@@ -193,4 +207,5 @@ def _place_words(text: str) -> str:
     """`@@ -12,3 +12,4 @@ def f():` as `⋯ def f():`: where it is, the numbers say."""
     if not text.startswith("@@"):
         return text
-    return f"{_GAP} {text[2:].partition('@@')[2].strip()}".rstrip()
+    places, closed, words = text[2:].partition("@@")
+    return f"{_GAP} {(words if closed else places).strip()}".rstrip()

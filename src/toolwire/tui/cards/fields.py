@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...cli.visible import json_bytes, one_line
+from ...cli.visible import json_bytes
 from ...json_reader import FieldDelta
 from .growing import KEPT, GrowingText
 
 MOST_FIELDS = 400
 """Fields that are kept for showing; more are counted only."""
 
+_NAME = 80
+"""Characters of the name of an argument."""
 _TOLD = 1_000
 """Characters of an argument that stands for the call."""
 
@@ -91,10 +93,16 @@ class Fields:
 
 
 def spelled(path: Path) -> str:
-    """`("files", 0, "name")` as `files[0].name`."""
+    """`("files", 0, "name")` as `files[0].name`. A name that could be taken for something else stands in quotes."""
     words = ""
     for step in path:
-        words += f"[{step}]" if isinstance(step, int) else f".{one_line(step[:200])[:80]}"
+        if isinstance(step, int):
+            words += f"[{step}]"
+        elif step.isascii() and step.replace("-", "_").replace("$", "_").isidentifier() and len(step) <= _NAME:
+            words += f".{step}"
+        else:
+            short = json_bytes(step[:_NAME]).decode()
+            words += f"[{short}{'…' if len(step) > _NAME else ''}]"
     return words.removeprefix(".")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from textual.containers import Container
 from textual.geometry import NULL_OFFSET, Region, Size, Spacing
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
@@ -31,16 +29,18 @@ class SideBySide(Layout):
         y = 0
         for row in rows(children, size.width):
             width = (size.width - _GAP * (len(row) - 1)) // len(row)
-            heights = [self._height(each, width, size, parent) for each in row]
+            heights = [_height(each, width, size) for each in row]
             for number, card in enumerate(row):
                 region = Region(number * (width + _GAP), y, width, max(heights))
                 placements.append(WidgetPlacement(region, NULL_OFFSET, Spacing(), card))
             y += max(heights) + _GAP
         return placements
 
-    def _height(self, card: Widget, width: int, size: Size, parent: Widget) -> int:
-        box = card._get_box_model(size, parent.app.size, Fraction(width), Fraction(size.height))
-        return int(box.height)
+
+def _height(card: Widget, width: int, size: Size) -> int:
+    """The rows of a card. Asked without Textual's box model: one card that grows asks it of all, and twice."""
+    gutter = card.gutter
+    return card.get_content_height(size, size, width - gutter.width) + gutter.height
 
 
 class CardGroup(Container):

@@ -15,6 +15,7 @@ from ...agent.events import (
 )
 from ...cli.telling import call_words, event_words
 from ...cli.visible import one_line
+from ...execution.executor import CANCELLED, DENIED
 from ...stream.segments import CALL_SEGMENTS, EventType, SegmentEvent, SegmentType
 from .line import MUTED, Line, quiet
 
@@ -23,7 +24,9 @@ _KEPT = 200
 _TEXT = 400
 """Characters of its text that are kept: the whole comes as the result."""
 _SHORT = 200
-_FINAL = ("✓", "✗", "⊘")
+_FINAL = ("✓", "✗", "⊘", "■")
+_NOT_RUN = {DENIED: ("⊘", "$text-warning"), CANCELLED: ("■", "$text-warning")}
+"""Marks of results that no tool gave."""
 
 
 class InnerCall(NamedTuple):
@@ -70,6 +73,7 @@ class Inner:
         elif isinstance(inner, ToolFinished):
             failed = inner.result.is_error
             mark, style = ("✗", "$text-error") if failed else ("✓", "$text-success")
+            mark, style = _NOT_RUN.get(inner.result.outcome, (mark, style))
             words = _short(inner.result.content)
             self._set(path, inner.id, mark, style, inner.result.name, words if failed else "", keep=not failed)
         elif isinstance(inner, RunFailed):
@@ -116,7 +120,7 @@ class Inner:
             self.count += 1
             while len(self._calls) >= _KEPT:
                 del self._calls[next(iter(self._calls))]
-        elif before.mark == "⊘" and mark == "✗":
+        elif before.mark == "⊘" and mark in ("✗", "⊘"):
             return
         name = (before.name if before else "") or one_line(name[:200])[:100]
         words = before.words if keep and before else words

@@ -16,6 +16,7 @@ TAB = 4
 MUTED = "$foreground 55%"
 """What stands beside the matter. The theme's own muted text is made for style sheets alone."""
 _NARROWEST = 2
+_NO_CELL = "\0"
 _BY_WORDS = 4_000
 """Characters of a line that is still broken between words: longer ones are no prose."""
 
@@ -54,12 +55,18 @@ def told(words: str, style: str, gutter: str = "") -> Line:
 
 
 class Sheet:
-    """Lines at a width: how many rows they take, and each row when it is asked for."""
+    """Lines at a width: how many rows they take, and each row when it is asked for.
 
-    def __init__(self, lines: Iterable[Line], width: int) -> None:
+    What was laid out in the sheet `before` is not laid out again.
+    """
+
+    def __init__(self, lines: Iterable[Line], width: int, before: Sheet | None = None) -> None:
         self.lines = list(lines)
         self.width = width
-        self._ends = list(accumulate(self._rows(line) for line in self.lines))
+        known = before._known if before is not None and before.width == width else {}
+        counts = [known.get(id(line)) or self._rows(line) for line in self.lines]
+        self._known: dict[int, int] = dict(zip(map(id, self.lines), counts, strict=True))
+        self._ends = list(accumulate(counts))
         self._chopped: tuple[int, list[str]] = (-1, [])
 
     @property
@@ -100,7 +107,8 @@ class Sheet:
         start, piece = self._piece(number, y - first)
         is_cut = bool(line.rows) and y - first == line.rows - 1 and start + len(piece) < len(line.text)
         if is_cut:
-            piece = f"{cropped(piece, self._room(line) - 1)}…"
+            room = self._room(line)
+            piece = f"{cropped(line.text[start : start + room], room - 1)}…"  # also of a word that has no room whole
         return line, line.gutter if y == first else " " * cell_len(line.gutter), start, piece, is_cut
 
     def _room(self, line: Line) -> int:
@@ -113,7 +121,7 @@ class Sheet:
             return 1
         if line.rows:
             text = text[: (line.rows + 1) * room]
-        if text.isascii() and (len(text) <= room or not line.by_words):
+        if (len(text) <= room or not line.by_words) and _cells(text) == len(text):
             rows = max(-(-len(text) // room), 1)
         else:
             rows = len(_pieces(text, room, line.by_words))
@@ -123,8 +131,6 @@ class Sheet:
         """The part of a line that stands in one of its rows, and where it begins in the line."""
         line = self.lines[number]
         room = self._room(line)
-        if line.text.isascii() and not line.by_words:
-            return part * room, line.text[part * room : (part + 1) * room]
         if self._chopped[0] != number:
             # Cells are at most two to a character, so that a line that is cropped is never chopped whole.
             text = line.text[: (line.rows + 1) * room] if line.rows else line.text
@@ -137,20 +143,53 @@ class Sheet:
 
 def _pieces(text: str, room: int, by_words: bool) -> list[str]:
     """The rows of a text. Together they are the text."""
-    if cell_len(text) <= room:
+    cells = _cells(text)
+    if (cell_len(text) if cells < 0 else cells) <= room:
         return [text]
-    chopped = chop_cells(text, room)
-    if not by_words or len(text) > _BY_WORDS:
-        return chopped
+    by_words = by_words and len(text) <= _BY_WORDS
+    if cells < 0 and not by_words:
+        return chop_cells(text, room)
     pieces: list[str] = []
-    while text:
-        piece = text if len(text) <= room and cell_len(text) <= room else chop_cells(text[: room + 1], room)[0]
-        blank = piece.rfind(" ")
-        if len(piece) < len(text) and blank > 0 and text[len(piece)] != " ":
+    at = 0
+    while at < len(text):
+        piece = text[at : at + room]
+        if cells < 0:
+            piece = chop_cells(piece, room)[0]
+        elif cells > len(text):
+            piece = _beginning(piece, room)
+        end = at + len(piece)
+        blank = piece.rfind(" ") if by_words else 0
+        if end < len(text) and blank > 0 and text[end] != " ":
             piece = piece[: blank + 1]
         pieces.append(piece)
-        text = text[len(piece) :]
+        at += len(piece)
     return pieces
+
+
+class _Cells(dict[int, str]):
+    """For `str.translate`: as many letters as a character takes cells. Many times faster than to look each one up."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shape = "x" * cell_len(chr(code)) or _NO_CELL
+        return shape
+
+
+_CELLS = _Cells()
+
+
+def _cells(text: str) -> int:
+    """The cells that a text takes; -1 where some of its characters are drawn into those of others."""
+    if text.isascii():
+        return len(text)
+    shape = text.translate(_CELLS)
+    return -1 if _NO_CELL in shape else len(shape)
+
+
+def _beginning(text: str, room: int) -> str:
+    """As much of it as has room; none of its characters is drawn into another's cells."""
+    while (over := _cells(text) - room) > 0:
+        text = text[: len(text) - (over + 1) // 2]  # no fewer would do: none takes more than two
+    return text
 
 
 def cropped(text: str, width: int) -> str:
