@@ -153,7 +153,7 @@ RULES_REFUSED = [
     ('decision = "allow"\ncommand = "*"', "allows any program"),
     ('decision = "allow"\narguments = { url = "https://*.example.com/*" }', "does not say which host"),
     (
-        'decision = "allow"\narguments = { url = ["https://a.example/*", "?ttps://b.example/"] }',
+        'decision = "allow"\narguments = { url = ["https://a.b/*", "?ttps://c.d/"] }',
         "does not say which host",
     ),
     ('decision = "allow"\ncommand = ["git *", "?it x"]', "allows any program"),

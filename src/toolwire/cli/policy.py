@@ -239,5 +239,5 @@ def _layers(workspace: Workspace, mode: str | None) -> Layers:
 def _workspace(folder: str | None) -> Workspace:
     if folder is not None and not Path(folder).is_dir():
         raise ConfigError(f"there is no folder {as_text(folder)}", hint="Name the folder that tools work in.")
-    roots = filter(os.path.isdir, load_settings(os.environ).settings.roots)
+    roots = [root for root in load_settings(os.environ).settings.roots if os.path.isdir(root)]
     return find_workspace(policy_paths(os.environ), folder, roots)
