@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from toolwire.chat import shell
-from toolwire.framed import frame_name
 from toolwire.chat.shell import ShellRun, ShellRuns, shell_words
 from toolwire.chat.typed import ShellLine
 from toolwire.errors import ConfigError
+from toolwire.framed import frame_name
 from toolwire.messages import Message, TextPart
 from waiting import until
 
@@ -72,7 +72,7 @@ async def test_output_is_told_as_it_comes(tmp_path: Path) -> None:
             (tmp_path / "go").touch()
 
     await made.run(changed)
-    assert told[0] == "first\n"
+    assert told[:2] == ["", "first\n"]
     assert told[-1] == "first\nsecond\n"
 
 
@@ -173,6 +173,6 @@ async def test_one_at_a_time_and_it_can_be_stopped(tmp_path: Path) -> None:
         await runs.run(ShellLine("ls", True))
     runs.stop()
     assert (await task).state == "stopped"
-    assert shown == ["stopped"]
+    assert shown == ["running", "stopped"]
     assert [*states, runs.running] == [True, False]
     runs.stop()

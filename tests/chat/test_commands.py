@@ -11,6 +11,7 @@ import pytest
 
 from chat.talking import MODEL, KeptDesk, talking, told
 from toolwire.agent.sessions.store import SessionInfo
+from toolwire.approval.rules import Decision, Rule
 from toolwire.chat.commands import ALIASES, COMMANDS, NAMES, find_command, run_command
 from toolwire.chat.commands.layout import cells, code
 from toolwire.chat.commands.sessions import ago, session_words
@@ -134,6 +135,25 @@ async def test_rules_are_shown_with_where_they_stand(root: Path) -> None:
     assert "secrets/" in words
     assert "deny" in words
     assert "built in" not in words
+
+
+async def test_what_was_decided_in_the_session_is_forgotten(root: Path) -> None:
+    async with talking(root) as talk:
+        assert "Nothing was decided" in (await ran(talk, "approvals forget")).said[0]
+        with pytest.raises(ConfigError, match="does not know 'forgte'"):
+            await ran(talk, "approvals forgte")
+        talk.set_mode("auto-edit")
+        allowed = Rule(decision=Decision.ALLOW, tool=("run_bash",), command=("make *",), source="session decision")
+        talk.agent.policy.remember(allowed)
+        words = (await ran(talk, "approvals")).said[0]
+        assert "make \\*" in words
+        assert "`/approvals forget` takes these back" in words
+        assert "is forgotten" in (await ran(talk, "approvals forget")).said[0]
+        assert allowed not in talk.agent.policy.rules
+        assert talk.mode == "auto-edit"
+        assert "No rules of yours yet" in (await ran(talk, "approvals")).said[0]
+        assert [each.text for each in COMMANDS["approvals"].complete(talk, "fo")] == ["forget"]
+        assert not COMMANDS["approvals"].complete(talk, "x")
 
 
 async def test_mcp_says_that_there_are_no_servers(root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,13 @@ async def test_files_come_before_folders_but_for_the_one_that_is_named(tmp_path:
     assert [match.path for match in found] == ["app/", "app/app.py", "docs/app.md", "app/app/", "app/app/x"]
     found, _ = await FileIndex(str(tmp_path)).matches("app/app", 10)
     assert [match.path for match in found][:2] == ["app/app.py", "app/app/"]
+
+
+async def test_a_fault_while_looking_leaves_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(root: str) -> Iterator[str]:
+        yield "first"
+        raise RuntimeError
+
+    monkeypatch.setattr("toolwire.chat.file_index.walk", faulty)
+    async with asyncio.timeout(5):
+        assert (await FileIndex(str(tmp_path)).known()).paths == ["first"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
@@ -218,3 +219,21 @@ async def test_a_question_is_shown_as_it_was_typed(folder: str) -> None:
     message = joined("see @a.txt and @photo.png", found.parts)
     assert words_and_names(message) == ("see @a.txt and @photo.png", ["File a.txt", "photo.png"])
     assert words_and_names(Message("user", "[x] plain")) == ("[x] plain", [])
+
+
+def test_a_long_line_of_marks_costs_time_in_proportion() -> None:
+    line = "(@" * 20_000 + " x"
+    start = time.monotonic()
+    assert mention_at(line, len(line)) is None
+    assert find_mentions("@a" + "." * 20_000, "/") == ([], [])
+    assert time.monotonic() - start < 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file that opens and cannot be read")
+async def test_a_file_that_cannot_be_read_is_an_error_of_ours(folder: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be attached"):
+        await attach("@/proc/self/mem", folder)
+
+
+def test_a_home_whose_name_is_no_text_is_no_file(folder: str) -> None:
+    assert find_mentions("@~\udcff", folder)[0] == []

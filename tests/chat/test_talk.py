@@ -10,6 +10,7 @@ import pytest
 
 from chat.talking import MODEL, talking, told
 from toolwire.agent.events import RunFinished, ToolFinished
+from toolwire.agent.sessions.store import Session
 from toolwire.approval.policy import Mode
 from toolwire.approval.rules import Decision, Rule
 from toolwire.chat.retelling import retold
@@ -196,3 +197,54 @@ def _words(events: list[Any]) -> str:
         if getattr(event, "delta", "") and kinds.get(event.segment_id) in ("text", "reasoning"):
             said.append(event.delta)
     return "".join(said)
+
+
+async def test_a_recording_that_cannot_be_ended_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(root / "kept.jsonl")
+    async with talking(root, ["First."]) as talk:
+        await talk.start_recording(path)
+
+        def refuse(*_: Any, **others: Any) -> Any:
+            raise ConfigError("not now")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(talk.assembly, "make", refuse)
+            with pytest.raises(ConfigError, match="not now"):
+                await talk.stop_recording()
+        assert talk.recording == path
+        assert await talk.stop_recording() == path
+        assert talk.recording == ""
+
+
+async def test_a_new_session_that_cannot_be_begun_is_let_go(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with talking(root, ["First."]) as talk:
+        assert talk.session is not None
+        before, closed = talk.session.id, list[str]()
+        close = Session.close
+
+        def note(session: Session) -> None:
+            closed.append(session.id)
+            close(session)
+
+        def refuse(*_: Any, **others: Any) -> Any:
+            raise ConfigError("not now")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Session, "close", note)
+            patched.setattr(talk.assembly, "make", refuse)
+            with pytest.raises(ConfigError, match="not now"):
+                await talk.new()
+        assert talk.session.id == before
+        assert len(closed) == 1
+        assert before not in closed
+
+
+async def test_an_address_whose_secret_was_not_kept_is_not_asked(root: Path) -> None:
+    async with talking(root, ["First."]) as talk:
+        assert talk.store is not None
+        other = talk.store.create(model=MODEL, cwd=str(root), base_url="http://me:hunter2@127.0.0.1:9/v1")
+        other.said(Message("user", "Hi"))
+        other.close()
+        with pytest.raises(ConfigError, match="was not kept"):
+            await talk.resume(other.id)
+        talk.store.open(other.id).close()

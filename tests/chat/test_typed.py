@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwire.framed import frame_name
 from toolwire.chat.typed import QuestionLine, ShellLine, SlashLine, read_typed
 from toolwire.errors import ConfigError
+from toolwire.framed import frame_name
 from toolwire.messages import TextPart
 
 COMMANDS = ("model", "mode", "help", "quit", "sessions")

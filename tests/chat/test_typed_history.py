@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from toolwire.chat import typed_history
-from toolwire.chat.typed_history import MOST, Typed, TypedHistory, typed_path
+from toolwire.chat.typed_history import MOST, MOST_BYTES, Typed, TypedHistory, typed_path
 from toolwire.redaction import Redactor
 
 
@@ -142,3 +142,14 @@ def test_two_chats_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     found = texts(TypedHistory(path, "/a"))
     for name in ("left", "right"):
         assert [text for text in reversed(found) if text.startswith(name)] == [f"{name} {n}" for n in range(40)]
+
+
+def test_what_is_too_long_to_be_kept_is_not_looked_through_for_secrets(tmp_path: Path) -> None:
+    class Looked(Redactor):
+        def text(self, text: str) -> str:
+            raise AssertionError("it was")
+
+    history = TypedHistory(tmp_path / "typed.jsonl", "", Looked())
+    history.add("see [pasted]", {"[pasted]": "x" * (MOST_BYTES + 1)})
+    assert [entry.text for entry in history.newest_first()] == ["see [pasted]"]
+    assert not (tmp_path / "typed.jsonl").exists()

@@ -12,6 +12,7 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
+from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from toolwire.approval.misreading import warnings
@@ -26,6 +27,10 @@ from tui import screens
 
 SEE = 1.0
 """Longer than a question must stand before it is answered."""
+SAID = (
+    "> Make it greet people by name, and clean up after the build.\n\nI change the greeting and look at what is left."
+)
+LATER = 1e12
 _CHARACTERS = {
     "space": " ",
     "comma": ",",
@@ -78,7 +83,7 @@ class Chat(App[None]):
         self.stop: Callable[[], object] = lambda: None
 
     def compose(self) -> ComposeResult:
-        yield VerticalScroll(Static("\n".join(f"line {number} of the conversation" for number in range(3))))
+        yield VerticalScroll(Static(SAID))
         yield self._questions
         yield TextArea(id="prompt")
         yield Static("the status line", id="status")
@@ -116,6 +121,12 @@ class Asking:
     def wait(self, seconds: float) -> None:
         """Turns the clock on."""
         self._now[0] += seconds
+
+    async def turn_back(self, now: float) -> None:
+        """What is asked was painted at this time. A mouse keeps the real time: 0 is long ago, `LATER` is to come."""
+        self._now[0] = now
+        await self.questions._fit_anew()
+        await self.painted()
 
     async def ask(self, *requests: ApprovalRequest) -> list[asyncio.Task[Answer]]:
         """Calls that wait from now on, in this order."""
@@ -178,6 +189,16 @@ class Asking:
             await self.painted()
         return False
 
+    async def still(self) -> None:
+        """Until nothing moves any more, for who points at something."""
+        places: list[object] = []
+        for _ in range(100):
+            await self.pilot.pause()
+            places.append([widget.region for widget in self.questions.walk_children(Widget)])
+            if len(places) > 4 and places[-1] == places[-2] == places[-3] == places[-4]:
+                return
+        raise AssertionError("the screen does not come to rest")
+
     def text(self) -> str:
         """What stands on the screen."""
         return screens.text(self.app)
@@ -189,12 +210,16 @@ class Asking:
 
 @asynccontextmanager
 async def asking(
-    *, size: tuple[int, int] = (80, 24), light: bool = False, kept_in: str = "/home/me/.config/toolwire/always.toml"
+    *,
+    size: tuple[int, int] = (80, 24),
+    light: bool = False,
+    kept_in: str = "/home/me/.config/toolwire/always.toml",
+    alone: float = 0,
 ) -> AsyncIterator[Asking]:
     """The screen with nothing asked yet."""
     now = [1000.0]
     person = ScreenPerson(kept_in=kept_in)
-    questions = Questions(person, clock=lambda: now[0])
+    questions = Questions(person, clock=lambda: now[0], alone=alone)
     async with Chat(questions, light).run_test(size=size) as pilot:
         yield Asking(pilot, person, questions, now)
 

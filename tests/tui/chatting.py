@@ -98,7 +98,8 @@ class Chat:
         await self.until(lambda: all(word in self.screen() for word in words), " and ".join(words))
 
     async def until_ready(self) -> None:
-        await self.until(lambda: self.app._answering is None, "the answer ends")
+        app = self.app
+        await self.until(lambda: not (app._answering or app._reading or app._showing), "the answer ends")
         await self.app.conversation.draw()
         await self.pilot.pause()
 

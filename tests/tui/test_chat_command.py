@@ -11,6 +11,7 @@ import pytest
 from cli.command import toolwire_command
 from cli.model_server import ModelServer
 from cli.terminal import CTRL_C, CTRL_D, Terminal
+from toolwire.agent.sessions.store import SessionStore, sessions_path
 from toolwire.testing.bodies import body
 from toolwire.testing.pieces import Call, End, Text
 
@@ -31,14 +32,21 @@ def options(server: ModelServer) -> list[str]:
 
 
 def test_a_question_is_asked_and_the_terminal_given_back(env: dict[str, str]) -> None:
-    with ModelServer([HELLO]) as server, Terminal(*options(server), "Hi there", env=env) as terminal:
+    with ModelServer([HELLO, HELLO]) as server, Terminal(*options(server), "Hi there", env=env) as terminal:
         terminal.wait_for(ALTERNATE)
+        terminal.wait_for("Hello from afar.")
+        terminal.wait_for("ready")
+        terminal.type("/new\r")
+        terminal.wait_for("Ask anything")
+        terminal.type("Hi again\r")
         terminal.wait_for("Hello from afar.")
         terminal.wait_for("ready")
         terminal.type(CTRL_D)
         assert terminal.end() == 0
     assert BACK in terminal.screen
-    assert "toolwire chat --resume" in terminal.screen.rpartition(BACK)[2]
+    with SessionStore(sessions_path(env)) as store:
+        (newest,) = (info.id for info in store.list() if info.title == "Hi again")
+    assert f"toolwire chat --resume {newest}" in terminal.screen.rpartition(BACK)[2]
     assert "Traceback" not in terminal.screen
 
 

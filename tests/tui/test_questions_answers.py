@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
-import pytest
-
 from toolwire.approval.request import Answer, Scope, deny
-from toolwire.tui.questions import attention
-from toolwire.tui.questions.person import ScreenPerson
-from toolwire.tui.questions.questions import Questions
-from tui.asking import Chat, asking, cancel, front_id, offers, request
+from tui.asking import LATER, asking, cancel, front_id, offers, request
 
 TWO = offers("exactly make test", "make * with paths inside the workspace")
 ONCE = Answer(allowed=True)
@@ -23,18 +17,15 @@ ANSWERS: list[tuple[str, dict[str, Any], list[str], Answer]] = [
     ("the session", {}, ["s"], Answer(allowed=True, scope=Scope.SESSION)),
     ("always", {}, ["a"], Answer(allowed=True, scope=Scope.ALWAYS)),
     ("the second rule", {"offers": TWO}, ["s", "2"], Answer(allowed=True, scope=Scope.SESSION, offer=1)),
-    ("the first rule", {"offers": TWO}, ["a", "1"], Answer(allowed=True, scope=Scope.ALWAYS)),
+    ("a long rule", {"offers": offers("x" * 201)}, ["s", "1"], Answer(allowed=True, scope=Scope.SESSION)),
     ("back from the rules", {"offers": TWO}, ["a", "escape", "y"], ONCE),
     ("no such rule", {"offers": TWO}, ["a", "3", "0", "y", "2"], Answer(allowed=True, scope=Scope.ALWAYS, offer=1)),
-    ("no for the session", {"refusals": TWO}, ["N", "1"], Answer(allowed=False, scope=Scope.SESSION)),
     ("no always", {"refusals": TWO}, ["N", "4"], Answer(allowed=False, scope=Scope.ALWAYS, offer=1)),
-    ("no, and why", {}, ["d", "h", "i", "enter"], deny("hi")),
+    ("no, and why", {}, ["d", "y", "o", "enter"], deny("yo")),
     ("no reason is none", {}, ["d", "enter", "escape", "n"], deny()),
-    ("a y in a reason", {}, ["d", "y", "enter"], deny("y")),
     ("only once", {"offers": (), "refusals": ()}, ["s", "a", "N", "y"], ONCE),
     ("not fully shown", {"fully_shown": False}, ["s", "a", "y"], ONCE),
-    ("help and back", {}, ["question_mark", "y", "n"], deny()),
-    ("all of it", {}, ["v", "y"], ONCE),
+    ("help and back", {}, ["question_mark", "y", "v", "n"], deny()),
     ("nothing by itself", {}, ["enter", "space", "Y", "x", "tab", "down", "end", "f5", "1", "y"], ONCE),
 ]
 
@@ -162,6 +153,23 @@ async def test_the_one_behind_is_not_hit() -> None:
         assert fourth.result() == ONCE
 
 
+async def test_coming_back_to_one_is_not_an_answer_to_it() -> None:
+    async with asking() as screen:
+        first, second = await screen.ask(request("1"), request("2"))
+        await screen.press("tab", "tab")
+        assert front_id(screen) == "1"
+        await screen.press("y", after=0.3)
+        assert not first.done()
+        screen.wait(1)
+        screen.send("tab")
+        screen.send("y")
+        await screen.painted()
+        assert front_id(screen) == "2"
+        await cancel(first, second)
+        assert first.cancelled()
+        assert second.cancelled()
+
+
 async def test_what_was_begun_on_one_is_there_when_it_comes_back() -> None:
     async with asking() as screen:
         first, second = await screen.ask(request("1"), request("2"))
@@ -224,25 +232,24 @@ async def test_whoever_left_for_an_empty_prompt_is_not_called_back() -> None:
         await cancel(answer)
 
 
-async def test_the_mouse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "SETTLE_SECONDS", 0.15)
-    person = ScreenPerson()
-    questions = Questions(person)
-    async with Chat(questions, False).run_test(size=(80, 24)) as pilot:
-        first = asyncio.ensure_future(person(request("1")))
-        second = asyncio.ensure_future(person(request("2")))
-        until = time.monotonic() + 5
-        while questions.front is None and time.monotonic() < until:
-            await pilot.pause(0.01)
-        await pilot.pause(0.02)
-        await pilot.click("Questions CallPane Keys", offset=(2, 0))
+async def test_the_mouse() -> None:
+    async with asking() as screen:
+        keys = "Questions CallPane Keys"
+        first, second = await screen.ask(request("1"), request("2"))
+        await screen.turn_back(LATER)
+        await screen.pilot.click(keys, offset=(2, 0))
+        assert await screen.shows("too early")
+        await screen.turn_back(0)
+        await screen.pilot.hover(keys, offset=(2, 0))
+        await screen.pilot.click(keys, offset=(0, 0))  # beside the keys
         assert not first.done()
-        await pilot.pause(0.2)
-        await pilot.hover("Questions CallPane Keys", offset=(2, 0))
-        assert "once" in pilot.app.export_screenshot()
-        await pilot.click("Questions CallPane Keys", offset=(0, 0))  # beside the keys
-        await pilot.click("Questions CallPane Keys", offset=(2, 0), times=2)
-        await pilot.pause(0.02)
+        first.add_done_callback(lambda _: screen._now.__setitem__(0, LATER))
+        await screen.pilot.click(keys, offset=(2, 0), times=2)
+        await screen.painted()
         assert first.result() == ONCE
         assert not second.done()
+        await screen.turn_back(0)
+        await screen.pilot.click("Questions CallPane Rows", offset=(9, 0))  # all of it
+        await screen.painted()
+        assert await screen.shows("smaller")
         await cancel(second)

@@ -104,7 +104,7 @@ async def test_a_change_of_a_file_is_not_shown_for_changed_arguments() -> None:
 
 async def test_too_long_for_here() -> None:
     async with asking() as screen:
-        (answer,) = await screen.ask(request(arguments={"command": "x" * 200_001}))
+        (answer,) = await screen.ask(request(arguments={"command": "x" * 50_001}))
         await screen.press("e")
         assert not screen.app.query(EditPane)
         assert await screen.shows("too long to be changed here")
@@ -188,5 +188,5 @@ async def test_picture() -> None:
         await screen.press("e")
         assert "‹TAB›print" in screen.text()
         assert "Change content of write_file" in screen.text()
-        keep(screen.app, "43-change-it-first", "Change it first", "What you change is asked about once more.")
+        keep(screen.app, "33-change-it-first", "Change it first", "What you change is asked about once more.")
         await cancel(answer)

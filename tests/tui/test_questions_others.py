@@ -21,7 +21,7 @@ GONE = Answer(allowed=False, reason="whoever was asked has gone", who="closed")
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "name": {"type": "string", "title": "Your name", "description": "[b]As on your card[/b]"},
+        "name": {"type": "string", "title": "Your name", "description": "As on your card."},
         "size": {"type": "string", "enum": ["small", "large"], "enumNames": ["S", "L"]},
         "days": {"type": "array", "items": {"type": "string", "enum": ["mon", "tue", "wed"]}},
         "count": {"type": "integer", "minimum": 1, "default": 3},
@@ -56,6 +56,24 @@ async def test_a_question_of_the_model() -> None:
             assert await answer == expected
 
 
+async def test_nothing_hides_in_words_of_others() -> None:
+    async with asking(size=(80, 40)) as screen:
+        asked = later(screen.person.ask_person("a\u202eb\x1b[2J", ["c\u200bd"]))
+        await asyncio.sleep(0)
+        await screen.painted()
+        assert await screen.shows("a‹U+202E›b‹ESC›[2J")
+        assert await screen.shows("1. c‹U+200B›d")
+        await cancel(asked)
+        field = {"type": "string", "title": "[b]t\u202e", "description": "d\u2066", "enum": ["e\u200b"]}
+        form = later(screen.person.fill_in("s\u202e", "m\x1b", {"type": "object", "properties": {"n\u200b x": field}}))
+        await asyncio.sleep(0)
+        await screen.painted()
+        for words in ("server s‹U+202E›", "m‹ESC›", "n‹U+200B› x", "[b]t‹U+202E›", "d‹U+2066›", "e‹U+200B›"):
+            assert await screen.shows(words), words
+        assert not any(char in screen.text() for char in "\u202e\u200b\u2066\x1b")
+        await cancel(form)
+
+
 async def test_an_enter_that_comes_too_early_sends_nothing() -> None:
     async with asking() as screen:
         answer = later(screen.person.ask_person("Which?", ["red"]))
@@ -82,16 +100,16 @@ def fill(screen: Asking, **values: str) -> None:
 
 
 async def test_a_form_is_filled_in_looked_at_and_sent() -> None:
-    async with asking(size=(80, 60)) as screen:
+    async with asking(size=(80, 56)) as screen:
         answer = await ask_form(screen)
         assert await screen.shows("The MCP server weather asks you to fill in a form (6 fields)")
-        assert "[b]As on your card[/b]" in screen.text()
-        assert "Look out: this looks like a password" in screen.text()
+        assert await screen.shows("As on your card.")
+        assert await screen.shows("Look out: this looks like a password")
         await screen.press("A", "n", "n", "enter", "2", "tab", "1", "comma", "3", "enter", "enter", "enter", "y")
         assert await screen.shows("[x] 2. large (L)")
         assert "[x] 3. wed" in screen.text()
         keep(
-            screen.app, "44-a-form-of-a-server", "A form of a server", "You see all of it once more before it is sent."
+            screen.app, "34-a-form-of-a-server", "A form of a server", "You see all of it once more before it is sent."
         )
         await screen.press("enter")
         assert await screen.shows("This would be sent to the MCP server weather")
@@ -139,13 +157,15 @@ async def test_a_form_that_nobody_can_be_asked() -> None:
 
 
 async def test_choices_are_clicked() -> None:
-    async with asking(size=(60, 50)) as screen:
+    async with asking(size=(60, 70)) as screen:
         answer = await ask_form(screen)
+        await screen.still()
         boxes = {box.asked.name: box for box in screen.app.query(FieldBox)}
-        for name, clicks, typed in (("size", [1, 2], "2"), ("days", [1, 3, 1], "3")):
+        for name, clicks, typed in (("size", [2], "2"), ("days", [1, 3, 1], "3")):
             rows = boxes[name]._rows
             for click in clicks:
                 await screen.pilot.click(rows, offset=(5, click))
+                await screen.painted()
             assert boxes[name].input.value == typed
             assert boxes[name].input.has_focus
         await cancel(answer)
@@ -154,10 +174,7 @@ async def test_choices_are_clicked() -> None:
         options = later(screen.person.ask_person("Which?", ["red", "blue"]))
         await asyncio.sleep(0)
         await screen.painted()
-        screen._now[0] = 0  # a mouse keeps the real time, which is later
-        screen.questions._stage.attention.changed()
-        await screen.questions._fit()
-        await screen.painted()
+        await screen.turn_back(0)
         await screen.pilot.click(screen.pane.middle, offset=(4, 2))
         assert await options == "blue"
 
@@ -208,7 +225,6 @@ TAKEN_BACK: list[tuple[str, list[str]]] = [
     ("help", ["question_mark"]),
     ("all of it", ["v"]),
     ("a rule", ["s"]),
-    ("a refusal", ["N"]),
     ("a reason", ["d", "x"]),
     ("an edit", ["e", "x"]),
     ("changed", ["e", "x", "ctrl+s"]),
@@ -237,7 +253,7 @@ async def test_taken_back_in_every_state() -> None:
             lambda: screen.person.fill_in("w", "", {"type": "object", "properties": {"a": {"type": "string"}}}),
         ]
         for make in makers:
-            for keys in ([], ["x"], ["x", "ctrl+s"]):
+            for keys in (["x"], ["x", "ctrl+s"]):
                 task = asyncio.ensure_future(make())
                 await asyncio.sleep(0)
                 await screen.painted()

@@ -10,7 +10,7 @@ from toolwire.tui.questions.attention import SETTLE_SECONDS, Attention
 from tui.asking import Asking, asking, cancel, front_id, offers, request
 
 SEED = 1
-STEPS = 100
+STEPS = 70
 YES = frozenset("ysa")
 KEYS = [
     *"ysaynedNEv12x?",

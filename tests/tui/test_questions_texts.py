@@ -114,8 +114,9 @@ def test_colours_change_no_letter(line: str) -> None:
     assert "".join(piece.text for piece in coloured(line)) == line
 
 
-def check_frame(screen: Asking) -> None:
+async def check_frame(screen: Asking) -> None:
     """The head and the keys are in sight, and so are the prompt and the status line; nothing else has a key's look."""
+    await screen.still()
     lines = screen.lines()
     assert len(lines) == 24
     assert lines[-1] == "the status line"
@@ -128,10 +129,10 @@ async def test_hostile_calls_on_the_screen() -> None:
     async with asking() as screen:
         for text in NASTY[:5]:
             (answer,) = await screen.ask(request(arguments={"command": text}))
-            check_frame(screen)
+            await check_frame(screen)
             assert not any(char in screen.text() for char in "\x1b\u202e\u200b\x9b")
             await screen.press("v")
-            check_frame(screen)
+            await check_frame(screen)
             await cancel(answer)
             await screen.painted()
 
@@ -141,7 +142,7 @@ async def test_much_to_read() -> None:
         long = "".join(f"line {number}\n" for number in range(9_000))
         change = "\n".join(["--- a", "+++ b", *(f"+new {number}" for number in range(5_000)), "-the last row"])
         (answer,) = await screen.ask(request(arguments={"command": long, "n": 7}, preview=change, offers=offers("x")))
-        check_frame(screen)
+        await check_frame(screen)
         assert "Not all of the arguments is shown" in screen.text()
         assert "s  session" not in screen.text()
         rows = screen.pane.middle
@@ -157,7 +158,7 @@ async def test_much_to_read() -> None:
                 break
             await screen.pilot.pause(0.02)
         assert len(rows.rows) > 14_000
-        check_frame(screen)
+        await check_frame(screen)
         await screen.press("end")
         assert await screen.shows("n: 7")
         assert not answer.done()
@@ -186,8 +187,8 @@ async def test_another_size() -> None:
             lines = screen.lines()
             assert lines[-1] == "the status line", size
             assert any("y  once" in line for line in lines), size
-            assert any("run_bash wants to run" in line for line in lines), size
-        check_frame(screen)
+            assert any("run_bash" in line and "isk" in line and "execute" in line for line in lines), size
+        await check_frame(screen)
         await cancel(answer)
 
 
@@ -217,13 +218,14 @@ async def test_pictures(light: bool) -> None:
         if not light:
             keep(
                 screen.app,
-                "41-before-a-command-runs",
+                "31-before-a-command-runs",
                 "Before a command runs",
                 "What it does, part by part; what you may misread stands first.",
             )
         await screen.press("tab")
         assert await screen.shows("Question 2 of 3")
-        assert "+    return f'Hello {name}!'" in screen.text()
-        name = "42-before-a-file-changes" + ("-light" if light else "")
-        keep(screen.app, name, "Before a file changes", "Several questions wait; they are answered in any order.")
+        assert await screen.shows("+    return f'Hello {name}!'")
+        if light:
+            words = "Several questions wait; they are answered in any order."
+            keep(screen.app, "32-before-a-file-changes", "Before a file changes", words)
         await cancel(*answers)

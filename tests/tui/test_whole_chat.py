@@ -137,8 +137,9 @@ async def test_parallel_calls_are_answered_in_any_order(home: Path) -> None:
         assert states(open_chat)[2] == "done"
         await answer(open_chat, "n")
         await open_chat.until(lambda: "denied" in states(open_chat))
-        for _ in range(2):
-            await answer(open_chat, "y")
+        await answer(open_chat, "y")
+        await open_chat.until(lambda: states(open_chat).count("done") == 2)
+        await answer(open_chat, "y")
         await open_chat.until_ready()
         assert sorted(states(open_chat)) == ["denied", "done", "done", "done"]
         results = open_chat.talk.agent.messages[-2].parts

@@ -163,7 +163,9 @@ class FileIndex:
 
         def look() -> None:
             start = time.monotonic()
-            paths = list(walk(self.root))
+            paths: list[str] = []
+            with suppress(Exception):  # whoever waits would wait for ever
+                paths.extend(walk(self.root))
             known = Known(paths, [path.lower() for path in paths])
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 loop.call_soon_threadsafe(done, known, time.monotonic() - start)

@@ -37,6 +37,8 @@ _BEFORE = frozenset(" \t\n([{,;\"'")
 """What may stand before the `@`; anything else makes it part of a word."""
 _AFTER = ".,;:!?)]}>\"'"
 """What a sentence may put behind a name; taken off where the name with it is no file."""
+_MOST_AFTER = 10
+"""So many of them: each is a question to the file system."""
 
 
 class Mention(NamedTuple):
@@ -74,12 +76,13 @@ def mention_at(text: str, cursor: int) -> tuple[int, int, str, bool] | None:
     line = text.rfind("\n", 0, cursor) + 1
     start = text.find("@", line, cursor)
     while start >= 0:
+        end = start + 1
         if start == 0 or text[start - 1] in _BEFORE:
             is_quoted = text[start + 1 : start + 2] == '"'
             end = _quoted_end(text, start + 2) if is_quoted else _word_end(text, start + 1)
             if start + is_quoted < cursor <= end:
                 return start, end, text[start + 1 + is_quoted : cursor], is_quoted
-        start = text.find("@", start + 1, cursor)
+        start = text.find("@", end, cursor)
     return None
 
 
@@ -179,7 +182,7 @@ def _word_end(text: str, at: int) -> int:
 
 def _mention(start: int, end: int, written: str, is_quoted: bool, folder: str) -> Mention | None:
     """The mention, if there is such a file. Behind a quoted name there may be lines: `@"a b.txt":10-40` is not one."""
-    for cut in range(len(written) + 1):
+    for cut in range(min(len(written), _MOST_AFTER) + 1):
         path = written[: len(written) - cut]
         if cut and (is_quoted or not path or written[-cut] not in _AFTER):
             return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -36,7 +35,7 @@ SHOWN_ROWS = 40
 _SHOWN_AGAIN = 12
 """Pieces of an earlier conversation that are printed when it goes on."""
 _TOGETHER = 0.05
-_OUTPUT_SECONDS = 0.3
+_OUTPUT_SECONDS = 0.2
 """Between two looks at what a command of the person's has written."""
 
 
@@ -140,6 +139,7 @@ class PlainChat:
         try:
             ran = await self._shell.run(line, output.look)
         except asyncio.CancelledError:
+            output.stop()
             self._screen.header("", "Stopped.")
             raise
         output.end(ran)
@@ -247,20 +247,32 @@ class _Output:
     def __init__(self, console: PlainConsole) -> None:
         self._console = console
         self._written = 0
-        self._looked = 0.0
+        self._later: asyncio.TimerHandle | None = None
+        """The next look: also what comes before a long silence is seen."""
 
     def look(self, run: ShellRun) -> None:
-        """Prints the lines that are new. Where so much came that some is gone, the rest comes at the end."""
-        if time.monotonic() - self._looked > _OUTPUT_SECONDS and not run.dropped:
+        """Prints the lines that are new, in a moment."""
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(_OUTPUT_SECONDS, self._look, run)
+
+    def _look(self, run: ShellRun) -> None:
+        """Where so much came that some is gone, the rest comes at the end."""
+        self._later = None
+        if not run.dropped:
             self._write(run.text, whole=True)
-            self._looked = time.monotonic()
 
     def end(self, run: ShellRun) -> None:
         """Prints what is left."""
+        self.stop()
         if run.dropped:
             self._console.out(f"(what it wrote is long: {run.dropped:,} characters are left out)")
             self._written = 0
         self._write(run.text, whole=False)
+
+    def stop(self) -> None:
+        """Nothing more is printed."""
+        if self._later is not None:
+            self._later.cancel()
 
     def _write(self, text: str, *, whole: bool) -> None:
         end = text.rfind("\n") + 1 if whole else len(text)

@@ -141,11 +141,13 @@ class Talk:
         if self._session is not None and self.store.find(id) == self._session.id:
             raise ConfigError("this is that session", hint="/sessions lists the others.")
         session = self.store.open(id)
-        try:
-            await self._begin(session, session.info.model, session.info.base_url or None)
-        except BaseException:
+        if "***" in session.info.base_url:
             session.close()
-            raise
+            raise ConfigError(
+                f"the address of the session's server held a secret, which was not kept: {session.info.base_url}",
+                hint="Start with it: toolwire chat --resume ID --model MODEL --base-url URL",
+            )
+        await self._begin(session, session.info.model, session.info.base_url or None)
 
     async def new(self) -> None:
         """Begins a new conversation with the same model and options."""
@@ -166,6 +168,16 @@ class Talk:
         """Makes the conversation shorter; None where nothing is left to leave out."""
         self._check_still()
         return self.agent.compact()
+
+    async def forget(self) -> None:
+        """What the person decided for this session holds no longer; what is kept in files does."""
+        self._check_still()
+        before, mode = self.agent, self.mode
+        made = self._make(self.options, self.made.model, self.made.base_url)
+        made.agent.follow(before)
+        made.agent.policy.mode = mode
+        self.made = made
+        await before.close()
 
     async def start_recording(self, path: str) -> None:
         """Writes all that the provider sends and all that happens into a new file from the next question on."""
@@ -189,8 +201,13 @@ class Talk:
         recorder, path = self._recorder, self.recording
         if recorder is None:
             raise ConfigError("nothing is being recorded", hint="Begin: /record FILE")
-        self._recorder, self.recording = None, ""
-        await self._go_on(self.options, self.made.model, self.made.base_url)
+        self._recorder = None
+        try:
+            await self._go_on(self.options, self.made.model, self.made.base_url)
+        except BaseException:
+            self._recorder = recorder
+            raise
+        self.recording = ""
         recorder.close()
         return path
 
@@ -247,11 +264,15 @@ class Talk:
             made = self._make(self.options, model, base_url)
         except BaseException:
             self._session = left
+            if session is not None:
+                session.close()
             raise
         self.made = made
-        await before.close()
-        if left is not None:
-            left.close()
+        try:
+            await before.close()
+        finally:
+            if left is not None:
+                left.close()
 
     def _check_still(self) -> None:
         if self.running:

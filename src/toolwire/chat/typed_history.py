@@ -95,7 +95,9 @@ class TypedHistory:
         entry = Typed(text, self._folder, {_unicode(name): _unicode(each) for name, each in (pasted or {}).items()})
         self._all.append(entry)
         del self._all[:-MOST]
-        if self._path is not None:
+        # What is too long as it is needs no look for secrets, which takes its time.
+        size = sum(map(len, (text, *entry.pasted.values())))
+        if self._path is not None and size <= MOST_BYTES:
             clean = Typed(
                 self._redactor.text(entry.text),
                 entry.folder,

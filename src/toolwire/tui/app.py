@@ -10,13 +10,14 @@ from contextlib import aclosing, suppress
 from typing import ClassVar
 
 from textual import events, on, work
+from textual.actions import SkipAction
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.css.query import NoMatches
 from textual.widgets import Static
 
-from ..agent.events import RunInterrupted
+from ..agent.events import RunFinished, RunStarted
 from ..approval.policy import Mode
 from ..chat.commands import run_command
 from ..chat.completion import Completer
@@ -25,9 +26,9 @@ from ..chat.retelling import retold
 from ..chat.shell import ShellRuns
 from ..chat.talk import Talk
 from ..chat.typed import QuestionLine, ShellLine, SlashLine, read_typed
-from ..chat.typed_history import TypedHistory
+from ..chat.typed_history import Typed, TypedHistory
 from ..cli.visible import one_line
-from ..errors import ToolwireError
+from ..errors import ConfigError
 from ..messages import Message
 from ..settings.model import ReasoningShown
 from .collecting import collect_quietly
@@ -37,6 +38,7 @@ from .prompt import Prompt
 from .questions.person import ScreenPerson
 from .questions.questions import Questions
 from .status import StatusLine
+from .telling import tell, telling
 from .wire import WirePanel
 
 _TICK = 0.5
@@ -45,6 +47,8 @@ _SLICE = 0.01
 """Seconds that events may be taken in a row before keys and the screen have their turn."""
 _AGAIN = 2.0
 """Seconds in which a second Ctrl-C ends the chat."""
+_LEAVE_SECONDS = 1.5
+"""How long the end of the chat waits for the answer that it stops."""
 _SIDE_BY_SIDE = 120
 """Columns from which the wire stands beside the conversation, and not below it."""
 THEMES = {"": "textual-dark", "dark": "textual-dark", "light": "textual-light"}
@@ -61,7 +65,7 @@ class ChatApp(App[int]):
     #stage > WirePanel { width: 1fr; height: 1fr; display: none; }
     #stage > WirePanel.open { display: block; }
     #queue { height: auto; max-height: 3; padding: 0 1; color: $text-muted; display: none; }
-    #foot { height: auto; max-height: 80%; dock: bottom; }
+    #foot { height: auto; dock: bottom; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop", show=False),
@@ -87,23 +91,36 @@ class ChatApp(App[int]):
         reasoning: ReasoningShown = "folded",
         bell: bool = False,
         welcome: Sequence[str] = (),
+        resumed: Sequence[str] = (),
         first: str = "",
         suggested: str = "",
     ) -> None:
         super().__init__()
         self.talk = talk
         self.person = person
-        self.theme = THEMES.get(theme, theme)
+        name = THEMES.get(theme, theme)
+        if name not in self.available_themes:
+            raise ConfigError(f"there is no theme {theme!r}", hint=f"There are: {', '.join(self.available_themes)}.")
+        self.theme = name
         self._history = history
         self._reasoning: ReasoningShown = reasoning
         self._bell = bell
         self._welcome = list(welcome)
+        self._resumed = list(resumed)
         self._first = first
         self._suggested = suggested
         self._completer = Completer(talk)
         self._shell = ShellRuns(talk.assembly.workspace.root)
+        self._unread: list[tuple[str, Mapping[str, str]]] = []
+        """What was sent and is not understood yet: files and servers may take their time."""
+        self._reading: asyncio.Task[None] | None = None
         self._queue: list[QuestionLine] = []
         self._answering: asyncio.Task[None] | None = None
+        self._showing = False
+        """An earlier conversation is being put on the screen."""
+        self._stopped = False
+        """The answer that is going on is not wanted any more."""
+        self._leaving: asyncio.Task[None] | None = None
         self._pressed = 0.0
 
     def compose(self) -> ComposeResult:
@@ -114,14 +131,17 @@ class ChatApp(App[int]):
         with Vertical(id="foot"):
             yield Questions(self.person, bell=self._bell)
             yield Static(id="queue", markup=False)
-            yield Prompt(self._completer, self._history, root=self.talk.assembly.workspace.root)
+            yield Prompt(
+                self._completer, self._history, root=self.talk.assembly.workspace.root, take_back=self._take_back
+            )
             yield StatusLine(self.talk)
 
-    async def on_mount(self) -> None:
-        """Begins with what is there already: an earlier conversation, or a few words of welcome."""
-        await self._show_conversation()
+    def on_mount(self) -> None:
+        """Begins with what is there already; whoever types does not wait for it."""
         self.set_interval(_TICK, self._tick)
         self.person.watch(self._tick)
+        # Whoever had the terminal meanwhile has painted over it.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         if not self.is_headless:
             self._leave_when_told()
             self.call_after_refresh(collect_quietly)
@@ -130,8 +150,15 @@ class ChatApp(App[int]):
         self.run_worker(self._completer.prepare())
         if self._suggested:
             prompt.suggest(self._suggested)
+        self.run_worker(self._begin())
+
+    async def _begin(self) -> None:
+        """An earlier conversation, or a few words of welcome; then what was asked with the command."""
+        await self._show_conversation()
+        for words in self._resumed:
+            self.problem(words)
         if self._first:
-            await self._typed(self._first)
+            self._typed(self._first)
 
     def on_resize(self, event: events.Resize) -> None:
         """The wire moves below where there is no room beside."""
@@ -145,77 +172,107 @@ class ChatApp(App[int]):
     # What is typed
 
     @on(Prompt.Submitted)
-    async def _submitted(self, event: Prompt.Submitted) -> None:
-        await self._typed(event.text, event.pasted)
+    def _submitted(self, event: Prompt.Submitted) -> None:
+        self._typed(event.text, event.pasted)
 
-    async def _typed(self, text: str, pasted: Mapping[str, str] | None = None) -> None:
-        """Whatever was typed: a command, a line for the shell, or a question."""
-        root, servers = self.talk.assembly.workspace.root, self.talk.made.servers
+    def _typed(self, text: str, pasted: Mapping[str, str] | None = None) -> None:
+        """Whatever was typed, in its order. The keys and the screen do not wait for what it mentions."""
+        self._unread.append((text, pasted or {}))
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        """Does what was typed: a command, a line for the shell, or a question. What cannot be done comes back."""
         try:
-            line = await read_typed(text, root=root, servers=servers, pasted=pasted)
-        except ToolwireError as error:
-            self.problem(error.message, error.hint)
-            self.query_one(Prompt).put(text, pasted)
-            return
-        match line:
-            case SlashLine(name, rest):
-                self._command(name, rest)
-            case ShellLine():
-                self._run_shell(line)
-            case QuestionLine():
-                self._ask(line)
+            while self._unread:
+                text, pasted = self._unread[0]
+                root, servers = self.talk.assembly.workspace.root, self.talk.made.servers
+                try:
+                    line = await read_typed(text, root=root, servers=servers, pasted=pasted)
+                except Exception as error:
+                    tell(self, error)
+                    self._give_back([self._unread.pop(0)])
+                    continue
+                del self._unread[0]
+                match line:
+                    case SlashLine(name, rest):
+                        self._command(name, rest)
+                    case ShellLine():
+                        self._run_shell(line, text, pasted)
+                    case QuestionLine():
+                        self._ask(line)
+        finally:
+            self._reading = None
+
+    def _give_back(self, lines: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+        """Puts lines that were sent back into the prompt, before what is typed there now."""
+        prompt = self.query_one(Prompt)
+        if prompt.text:
+            lines = [*lines, (prompt.text, prompt.pasted)]
+        behind = {label: text for _, pasted in lines for label, text in pasted.items()}
+        prompt.put("\n".join(text for text, _ in lines), behind)
 
     def _ask(self, line: QuestionLine) -> None:
-        """Asks now, or when the answer that is going on has ended."""
-        if self._answering is not None:
+        """Asks now, or when the answer that is going on has ended, or an earlier conversation is on the screen."""
+        if self._answering is not None or self._showing:
             self._queue.append(line)
             self._show_queue()
             return
+        self._stopped = False
         self._answering = asyncio.create_task(self._answer(line))
 
     async def _answer(self, line: QuestionLine) -> None:
-        interrupted = False
+        goes_on = False
         try:
-            interrupted = await self._one_answer(self._shell.with_runs(line.message), line.notes)
-        except ToolwireError as error:
-            self.problem(error.message, error.hint)
+            with telling(self):
+                goes_on = await self._one_answer(self._shell.with_runs(line.message), line.notes)
         finally:
             self._answering = None
-            self._tick()
-        if self._queue and self.is_running:
-            self._next(interrupted)
+        self._tick()
+        if self._queue and self.is_running and not self._showing:
+            self._next(goes_on)
 
     async def _one_answer(self, message: Message, notes: Sequence[str]) -> bool:
-        """Whether it was interrupted."""
+        """Whether it came to its own end, and nobody wanted to stop it."""
         conversation = self.conversation
         conversation.ask(message)
         for note in notes:
             conversation.note(note)
         self.query_one(StatusLine).begin()
-        interrupted, slice_ends = False, time.monotonic() + _SLICE
+        is_whole, slice_ends = False, time.monotonic() + _SLICE
         async with aclosing(self.talk.run(message)) as events:
             async for event in events:
                 conversation.take(event)
-                interrupted = isinstance(event, RunInterrupted)
+                is_whole = isinstance(event, RunFinished)
+                if self._stopped and isinstance(event, RunStarted):
+                    # The key was pressed before there was anything to stop.
+                    self.talk.interrupt()
                 if time.monotonic() > slice_ends:
                     await asyncio.sleep(0)
                     slice_ends = time.monotonic() + _SLICE
         await conversation.draw()
-        if interrupted:
+        if not is_whole:
             await self.talk.settle()
-        return interrupted
+        return is_whole and not self._stopped
 
-    def _next(self, interrupted: bool) -> None:
-        """The message that waits next. After an interruption none goes out by itself: they are there to be edited."""
-        if interrupted:
-            waiting, self._queue = self._queue, []
-            prompt = self.query_one(Prompt)
-            pasted = {label: text for each in waiting for label, text in each.pasted.items()}
-            words = [*(each.text for each in waiting), *([prompt.text] if prompt.text else [])]
-            prompt.put("\n".join(words), {**pasted, **prompt.pasted})
+    def _next(self, goes_on: bool) -> None:
+        """The message that waits next. After an interruption or a failure none goes out by itself: what was written
+        for another moment is there to be edited.
+        """
+        if goes_on:
+            self._ask(self._queue.pop(0))
         else:
-            self._answering = asyncio.create_task(self._answer(self._queue.pop(0)))
+            waiting, self._queue = self._queue, []
+            self._give_back([(each.text, each.pasted) for each in waiting])
         self._show_queue()
+
+    def _take_back(self) -> Typed | None:
+        """The message that waits last, to be edited; it waits no more."""
+        if not self._queue:
+            return None
+        line = self._queue.pop()
+        self._show_queue()
+        return Typed(line.text, "", dict(line.pasted))
 
     def _show_queue(self) -> None:
         queue = self.query_one("#queue", Static)
@@ -225,21 +282,30 @@ class ChatApp(App[int]):
 
     @work
     async def _command(self, name: str, rest: str) -> None:
-        try:
+        with telling(self):
             await run_command(self.talk, self, name, rest)
-        except ToolwireError as error:
-            self.problem(error.message, error.hint)
         self._tick()
 
     @work
-    async def _run_shell(self, line: ShellLine) -> None:
+    async def _run_shell(self, line: ShellLine, text: str, pasted: Mapping[str, str]) -> None:
+        if self._shell.running:
+            self.problem("a command of yours is running", "Wait for its end, or stop it with Esc.")
+            self._give_back([(text, pasted)])
+            return
         show = self.conversation.shell(line.command)
-        try:
+        with telling(self):
             await self._shell.run(line, show)
-        except ToolwireError as error:
-            self.problem(error.message, error.hint)
+        self._tick()
 
     # What the keys do
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of ours that others need while they have the focus are theirs: no mode changes behind a question."""
+        if action in ("next_mode", "scroll", "to_conversation", "to_question") and self.screen.is_modal:
+            return False
+        if action in ("next_mode", "scroll") and self.focused is not None:
+            return not any(isinstance(each, (Questions, WirePanel)) for each in self.focused.ancestors_with_self)
+        return True
 
     def action_stop(self) -> None:
         """Esc: ends the answer, or what the person's own command does, or goes back to the prompt."""
@@ -247,7 +313,7 @@ class ChatApp(App[int]):
             self.query_one(Prompt).focus()
 
     def action_break(self) -> None:
-        """Ctrl-C: the same; where nothing goes on it copies, clears, and the second time ends the chat."""
+        """Ctrl-C: the same; where nothing goes on it copies, clears (Up brings it back), and then ends the chat."""
         if isinstance(self.screen, ConfirmScreen):
             self.screen.dismiss(False)
             return
@@ -262,6 +328,7 @@ class ChatApp(App[int]):
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
         elif prompt.text:
+            self._history.add(prompt.text, prompt.pasted)
             prompt.put("")
         elif time.monotonic() - self._pressed < _AGAIN:
             self.leave()
@@ -279,16 +346,23 @@ class ChatApp(App[int]):
         self.leave()
 
     def action_next_mode(self) -> None:
-        """The next wider mode short of full, which must be asked for by its name; then the strictest again."""
+        """The next wider mode short of full, which must be asked for by its name; then the strictest again.
+
+        Never where the same key goes back to a field or a question: who does that wants nothing to run unasked.
+        """
+        if self._is_asked:
+            raise SkipAction
         narrow = [mode for mode in Mode if mode is not Mode.FULL]
         at = narrow.index(self.talk.mode) if self.talk.mode in narrow else len(narrow) - 1
-        try:
+        with telling(self):
             holds = self.talk.set_mode(narrow[(at + 1) % len(narrow)])
-        except ToolwireError as error:
-            self.problem(error.message, error.hint)
-            return
-        self.notify(f"Mode {holds}", timeout=_AGAIN)
+            self.notify(f"Mode {holds}", timeout=_AGAIN)
         self._tick()
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether the keys are those of a question or of a list to choose from."""
+        return len(self.screen_stack) > 1 or self.query_one(Questions).has_focus_within
 
     def action_keys(self) -> None:
         """F1."""
@@ -300,14 +374,20 @@ class ChatApp(App[int]):
 
     def action_to_conversation(self) -> None:
         """Ctrl-Up: what was said can be walked through, opened and copied."""
+        if len(self.screen_stack) > 1:
+            raise SkipAction
         self.conversation.focus()
 
     def action_to_question(self) -> None:
         """Ctrl-T: from what is being written to the question that waits, and back."""
+        if len(self.screen_stack) > 1:
+            raise SkipAction
         self.query_one(Questions).toggle()
 
     def action_scroll(self, by: int) -> None:
-        """A page up or down, wherever the focus is."""
+        """A page up or down, unless something with pages of its own has the focus."""
+        if self._is_asked or self.query_one(WirePanel).has_focus_within:
+            raise SkipAction
         scroll = self.conversation.scroll_page_up if by < 0 else self.conversation.scroll_page_down
         scroll(animate=False)
 
@@ -316,10 +396,14 @@ class ChatApp(App[int]):
         if self._shell.running:
             self._shell.stop()
             return True
-        if self._answering is None:
-            return False
-        self.talk.interrupt()
-        return True
+        unread, self._unread = self._unread, []
+        if self._reading is not None:
+            self._reading.cancel()
+            self._give_back(unread)
+        if self._answering is not None:
+            self._stopped = True
+            self.talk.interrupt()
+        return bool(unread) or self._answering is not None
 
     # What a command may do with the screen
 
@@ -356,27 +440,54 @@ class ChatApp(App[int]):
         """As `Desk.copy`."""
         self.copy_to_clipboard(text)
 
-    def leave(self) -> None:
-        """As `Desk.leave`."""
+    def leave(self, code: int = 0) -> None:
+        """As `Desk.leave`. What goes on is stopped before; the second time it is not waited for."""
+        self._stopped = True
         self.talk.interrupt()
         self._shell.stop()
-        self.exit(0)
+        if self._answering is None or self._leaving is not None:
+            self.exit(code)
+        else:
+            self._leaving = asyncio.create_task(self._leave(self._answering, code))
+
+    async def _leave(self, answering: asyncio.Task[None], code: int) -> None:
+        await asyncio.wait((answering,), timeout=_LEAVE_SECONDS)
+        self.exit(code)
+
+    @property
+    def fault(self) -> Exception | None:
+        """The bug that ended the chat, if one did."""
+        return self._exception
+
+    def _fatal_error(self) -> None:
+        """Textual would print a traceback with the values of all variables, keys among them: whoever ran it is told."""
+        self._close_messages_no_wait()
 
     def _leave_when_told(self) -> None:
         """A closed window or a system that goes down ends the chat as its person would: the terminal is given back."""
         loop = asyncio.get_running_loop()
         for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
             with suppress(NotImplementedError, ValueError, RuntimeError):
-                loop.add_signal_handler(number, self.exit, 128 + number)
+                loop.add_signal_handler(number, self.leave, 128 + number)
 
     async def _show_conversation(self) -> None:
-        record = self.talk.record()
-        await self.conversation.show([] if record is None else retold(record.entries))
+        record = None
+        self._showing = True
+        try:
+            await self.conversation.show([])
+            with telling(self):
+                record = self.talk.record()
+                if record is not None:
+                    await self.conversation.show(retold(record.entries))
+        finally:
+            self._showing = False
         if record is None:
             for words in self._welcome:
                 self.say(words)
         for problem in self.talk.made.problems:
             self.problem(problem)
+        if self._queue and self._answering is None:
+            self._next(goes_on=True)
 
     def _tick(self) -> None:
         """Looks at everything that changes by itself."""
@@ -385,5 +496,5 @@ class ChatApp(App[int]):
         except NoMatches:
             return
         status.waiting = len(self.person.waiting)
-        status.words = "running your command" if self._shell.running else ""
+        status.words = "running your command" if self._shell.running else "opening" if self._showing else ""
         status.refresh()

@@ -27,6 +27,7 @@ from ..cli.install import ensure_weights
 from ..cli.keeping import Keeping
 from ..cli.services import use_services
 from ..cli.toolset import ToolSet
+from ..cli.visible import one_line
 from ..cli.working import find_workspace
 from ..errors import ConfigError
 from ..settings.loading import Loaded, load_settings
@@ -246,14 +247,31 @@ async def _whole_screen(wanted: _Wanted, *, suggested: str) -> int:
             history=TypedHistory.of(os.environ, wanted.workspace.root),
             theme=settings.chat.theme,
             welcome=_welcome(talk),
+            resumed=_resumed(talk),
             reasoning=settings.chat.reasoning,
             bell=settings.chat.notify,
             first=wanted.question or "",
             suggested=suggested,
         )
         code = await app.run_async() or 0
-    wanted.keeping.tell("chat")
+        kept = talk.session
+    if kept is not None and kept.title:
+        say(f"session {kept.id}; go on with: toolwire chat --resume {kept.id}")
+    if app.fault is not None:
+        raise app.fault
     return code
+
+
+def _resumed(talk: Talk) -> list[str]:
+    """What a person should know before they go on with an earlier session."""
+    words = [
+        f"{one_line(name)[:100]} was running when the program ended. Whether it did its work is not known; it is not "
+        "repeated, and the model is told so."
+        for name in talk.unknown
+    ]
+    if talk.session is not None and not talk.session.is_in(talk.assembly.workspace.root):
+        words.append(f"The session was begun in {one_line(talk.session.cwd)}; tools work here.")
+    return words
 
 
 def _welcome(talk: Talk) -> list[str]:

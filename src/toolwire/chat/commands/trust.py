@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...approval.files import load_layers
 from ...approval.hidden import marked
 from ...approval.policy import Mode
+from ...approval.request import Scope
 from ...approval.rules import Rule
 from ...errors import ConfigError
 from ..desk import Desk, Row
@@ -24,8 +25,10 @@ _SETS = {"builtin": "files, search, commands, pages", "demo": "a few harmless on
 _SHOWN_RULES = 40
 _RULES = ("decision", "what", "rule")
 _WORDS = 2_000
-BUILT_IN = "built in"
-"""The source of rules that Toolwire itself makes."""
+FORGET = "forget"
+_DECISIONS = frozenset(f"{scope} decision" for scope in Scope)
+"""The sources of rules that were made of answers."""
+_IN_FILES = "What holds always is kept in a file: delete it there to be asked again."
 
 
 async def _tools(talk: Talk, desk: Desk, typed: str) -> None:
@@ -99,12 +102,21 @@ async def _mode(talk: Talk, desk: Desk, typed: str) -> None:
 
 
 async def _approvals(talk: Talk, desk: Desk, typed: str) -> None:
+    if typed == FORGET:
+        if not _decided(talk):
+            desk.say("Nothing was decided in this session.")
+            return
+        await talk.forget()
+        desk.say(f"What you decided for this session is forgotten. {_IN_FILES}")
+        return
+    if typed:
+        raise ConfigError(f"/approvals does not know {typed[:40]!r}", hint=f"There is: /approvals {FORGET}")
     layers = load_layers(talk.assembly.workspace, mode=talk.options.mode, paths=talk.assembly.files)
-    known = [*layers.built_in, *(rule for layer in layers.files for rule in layer.rules)]
-    decided = [rule for rule in talk.agent.policy.rules if rule not in known and rule.source != BUILT_IN]
+    decided = _decided(talk)
     parts = [f"Mode **{talk.mode}**: {MODES[talk.mode]}."]
     if decided:
         parts.append("Decided in this session:\n\n" + _rules(decided[-_SHOWN_RULES:]))
+        parts.append(f"`/approvals {FORGET}` takes these back. {_IN_FILES}")
     for layer in layers.files:
         if layer.rules:
             rows = [
@@ -118,6 +130,11 @@ async def _approvals(talk: Talk, desk: Desk, typed: str) -> None:
         parts.append("No rules of yours yet. Answering a question with `s` or `a` makes one.")
     parts.append("To see what would happen to a call: `toolwire policy explain`.")
     desk.say("\n\n".join(parts))
+
+
+def _decided(talk: Talk) -> list[Rule]:
+    """What the person decided on the way, also what is kept in a file since."""
+    return [rule for rule in talk.agent.policy.rules if rule.source in _DECISIONS]
 
 
 def _first_sentence(text: str) -> str:
@@ -160,6 +177,10 @@ def _mode_names(talk: Talk, typed: str) -> Sequence[Suggestion]:
     return [Suggestion(str(mode), words) for mode, words in MODES.items() if mode.startswith(typed)]
 
 
+def _forget_word(talk: Talk, typed: str) -> Sequence[Suggestion]:
+    return [Suggestion(FORGET, "takes back what was decided in this session")] if FORGET.startswith(typed) else []
+
+
 COMMANDS = (
     Command("tools", "Lists the tools, or gives another set.", _tools, "[SET]", _set_names, True),
     Command("mcp", "Says how the MCP servers are.", _mcp, "[SERVER]", _server_names, True),
@@ -168,6 +189,8 @@ COMMANDS = (
         "approvals",
         "Shows the rules, and what you decided.",
         _approvals,
+        f"[{FORGET}]",
+        _forget_word,
         at_once=True,
         aliases=("permissions", "rules"),
     ),

@@ -38,7 +38,8 @@ _MOST_FOUND = 50
 class Prompt(Widget):
     """A few lines that grow, with suggestions above them and the history below the arrow keys.
 
-    `complete` is asked at each change, and its answer is dropped if the text has changed again by then.
+    `complete` is asked at each change, and its answer is dropped if the text has changed again by then. `take_back`
+    gives what was sent last and still waits, for the first Up where nothing is typed.
     """
 
     DEFAULT_CSS = """
@@ -64,13 +65,19 @@ class Prompt(Widget):
             self.pasted = pasted
 
     def __init__(
-        self, complete: Callable[[str, int], Awaitable[Completions]], history: TypedHistory, *, root: str = ""
+        self,
+        complete: Callable[[str, int], Awaitable[Completions]],
+        history: TypedHistory,
+        *,
+        root: str = "",
+        take_back: Callable[[], Typed | None] = lambda: None,
     ) -> None:
         super().__init__()
         teach_alt_enter()
         self._complete = complete
         self._history = history
         self._root = root
+        self._take_back = take_back
         self._area = TypingArea(self._key, self._pasted, PLACEHOLDER)
         self._list = Suggestions()
         self._mark = Static("›", id="mark", markup=False)
@@ -223,6 +230,9 @@ class Prompt(Widget):
         area = self._area
         if not area.navigator.is_first_wrapped_line(area.cursor_location):
             return False
+        if not area.text and not self._walk.is_on and (waiting := self._take_back()) is not None:
+            self._set(waiting)
+            return True
         entry = self._walk.older(self._shown())
         if entry is not None:
             self._set(entry, cursor=len(entry.text.split("\n", 1)[0]))
