@@ -58,7 +58,7 @@ def command_hint(error: ErrorInfo) -> str:
         then, now = _where_they_part(error.facts.get("recorded"), error.facts.get("replayed"))
         return f"It was {then}; now it is {now}. Play it with the Toolwire that recorded it, or record it again."
     if error.type == "SessionFailed":
-        return f"{error.hint} To ask without writing it down: toolwire run --no-session".lstrip()
+        return f"{error.hint} To go on without writing it down, start with --no-session.".lstrip()
     if error.type == "AuthenticationFailed":
         return _key_hint(error)
     if error.facts.get("refused") == "tools":

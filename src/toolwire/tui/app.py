@@ -20,6 +20,7 @@ from textual.widgets import Static
 from ..agent.events import RunFinished, RunStarted
 from ..approval.policy import Mode
 from ..chat.commands import run_command
+from ..chat.commands.layout import cells
 from ..chat.completion import Completer
 from ..chat.desk import Panel, Row
 from ..chat.retelling import retold
@@ -35,6 +36,7 @@ from .collecting import collect_quietly
 from .conversation import Conversation
 from .pickers import ConfirmScreen, KeysScreen, PickerScreen
 from .prompt import Prompt
+from .questions.approval import Decided
 from .questions.person import ScreenPerson
 from .questions.questions import Questions
 from .status import StatusLine
@@ -404,6 +406,11 @@ class ChatApp(App[int]):
             self._stopped = True
             self.talk.interrupt()
         return bool(unread) or self._answering is not None
+
+    @on(Decided)
+    def _decided(self, event: Decided) -> None:
+        """A rule was made of an answer: what it says, and where it is taken back, stays in the conversation."""
+        self.say(cells(event.words, 1_000))
 
     # What a command may do with the screen
 
