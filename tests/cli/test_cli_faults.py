@@ -64,7 +64,7 @@ def test_a_service_without_tools(told: Told) -> None:
 
 def test_a_store_that_fails_also_for_commands_that_ask_nobody(told: Told) -> None:
     assert told(SessionFailed("no", hint="Move it away.")) == (
-        "Move it away. To ask without writing it down: toolwire run --no-session"
+        "Move it away. To go on without writing it down, start with --no-session."
     )
 
 

@@ -23,6 +23,7 @@ from ...approval.hidden import marked
 from ...approval.shown import whole_text
 from ...cli.visible import json_bytes, one_line
 from ...stream.segments import SegmentType
+from ..still import read_from_top
 from .body import Body
 from .call import Call, State
 from .fields import spelled
@@ -296,7 +297,7 @@ class ToolCard(Widget, can_focus=True):
             return
         place = self.screen.find_widget(self)
         if place.region.y < place.clip.y or place.region.y >= place.clip.bottom:
-            self.scroll_visible(top=True, animate=False)
+            read_from_top(self)
 
     def action_copy_result(self) -> None:
         """The result to the clipboard; where there is none yet, all that is known."""
