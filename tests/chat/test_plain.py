@@ -15,14 +15,20 @@ from rich.console import Console
 from cli.model_server import ModelServer
 from cli.terminal import CTRL_C, CTRL_D, Terminal
 from toolwire.agent.events import AgentEvent, NestedEvent, RunFinished, RunInterrupted, ToolFinished, ToolStarted
+from toolwire.approval.request import Answer, ApprovalRequest, Scope
 from toolwire.chat.commands.layout import cells, code, code_cell, listed, unmarked
 from toolwire.chat.lines import LineScreen
+from toolwire.chat.plain import PlainPerson
 from toolwire.chunks import StopReason, TokenUsage
+from toolwire.cli.ask import TerminalQuestion
+from toolwire.cli.console import PlainConsole
 from toolwire.execution.executor import ToolResult
 from toolwire.stream.invocation import requested
 from toolwire.stream.segments import EventType, SegmentEvent, SegmentType
 from toolwire.testing.bodies import body
 from toolwire.testing.pieces import Call, End, Piece, Text, Thought
+from tui.asking import offers
+from tui.asking import request as asked_about
 
 YOU = "\nYou: "
 RUN_IT = "Run it?"
@@ -138,6 +144,36 @@ def test_ctrl_c_stops_what_goes_on_and_nothing_else(tmp_path: Path) -> None:
         terminal.type(CTRL_D)
         assert terminal.end() == 0
     assert not Path("a.txt").exists()
+
+
+async def test_a_rule_that_was_made_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console = PlainConsole()
+    person = PlainPerson(console, LineScreen(console), kept_in="/home/me/always.toml")
+    answers = [
+        Answer(allowed=True),
+        Answer(allowed=True, scope=Scope.SESSION),
+        Answer(allowed=False, scope=Scope.ALWAYS, offer=1),
+    ]
+
+    async def asked(self: TerminalQuestion, request: ApprovalRequest) -> Answer:
+        return answers.pop(0)
+
+    monkeypatch.setattr(TerminalQuestion, "__call__", asked)
+    request = asked_about(refusals=offers("exactly make test", f"make\u202e {'x' * 900}"))
+    for _ in range(3):
+        await person(request)
+    told = [line for line in capsys.readouterr().out.replace("\n  ", "").split("\n") if line.startswith("You ")]
+    told = [line.replace(" ", "") for line in told]
+    rule = f"make‹U+202E› {'x' * 487}…"
+    words = [
+        "You allow for this session: exactly make test."
+        " /approvals forget takes back what you decided for this session.",
+        f"You deny always in this workspace: {rule}."
+        " It is kept in /home/me/always.toml: delete it there to be asked again.",
+    ]
+    assert told == [each.replace(" ", "") for each in words]
 
 
 def shown(*events: AgentEvent, width: int = 60) -> str:

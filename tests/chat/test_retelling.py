@@ -14,7 +14,7 @@ from rich.console import Console
 
 from chat.talking import talking
 from toolwire.agent.events import AgentEvent, RunFailed, RunFinished, RunInterrupted, ToolFinished
-from toolwire.agent.sessions.entries import Answered, Entry, Finished, Mended, Noted, Said, Settled, Written
+from toolwire.agent.sessions.entries import Answered, Entry, Finished, Mended, Noted, Said, Settled, Starting, Written
 from toolwire.chat.lines import LineScreen
 from toolwire.chat.retelling import retold
 from toolwire.cli.assembly import Options
@@ -23,6 +23,7 @@ from toolwire.execution.executor import ToolResult
 from toolwire.messages import MediaPart, Message, OpaquePart, Part, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from toolwire.stream.segments import EventType, SegmentEvent, SegmentType
 from toolwire.testing import call, cut_off, say, think, token_limit
+from toolwire.tui.cards.call import Call
 
 
 def heard(events: Iterable[Message | AgentEvent]) -> str:
@@ -69,6 +70,23 @@ async def test_what_is_told_again_is_what_was_told(root: Path, name: str) -> Non
         again = list(retold(record.entries))
     assert heard(again) == heard(live)
     assert "Done:" in heard(again)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_ran_is_told_and_not_what_the_model_wanted(is_known: bool) -> None:
+    """A person changed the arguments; also where nobody knows what came of it."""
+    wanted, ran = {"command": "rm -r ."}, {"command": "ls"}
+    answered = Message("assistant", [ToolCallPart("c", "run_bash", wanted)])
+    kept: list[Written] = [Answered(1, answered), Starting(1, "c", "run_bash", ran, False)]
+    result = ToolResult("c", "run_bash", "a.txt", False)
+    left = Message("tool", [ToolResultPart("c", "run_bash", "nobody knows", True)])
+    kept.append(Finished(1, result) if is_known else Mended(left))
+    told = Call("c", "run_bash", SegmentType.RUN_BASH)
+    for event in retold(Entry("", each) for each in kept):
+        assert not isinstance(event, Message)
+        told.take(event)
+    assert (told.arguments, told.edited, told.ran) == (ran, True, True)
+    assert told.state.is_final
 
 
 async def test_what_was_denied_and_what_broke_are_told_too(root: Path) -> None:

@@ -187,6 +187,25 @@ async def test_a_key_that_came_too_early_and_what_is_pasted_answer_nothing() -> 
         assert app.results == [False]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+@pytest.mark.parametrize("long", ["d" * 5_000, "some words " * 500, "漢字" * 900])
+async def test_no_words_push_the_keys_out_of_sight(size: tuple[int, int], long: str) -> None:
+    app = Asking(ConfirmScreen(f"Take back what was done to {long} now?"))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        assert "Take back" in text(app)
+        assert "now?" in text(app)
+        assert " y  yes   n  no " in text(app)
+
+
+async def test_words_that_fit_are_left_alone() -> None:
+    words = "In the mode full, commands and changes run without a question, dangerous ones aside. Do you want that?"
+    app = Asking(ConfirmScreen(words))
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.pause()
+        assert words in " ".join(text(app).replace("│", " ").split())
+
+
 async def test_the_keys_fit_on_a_small_screen_by_scrolling() -> None:
     app = Asking(KeysScreen())
     async with app.run_test(size=(80, 24)) as pilot:

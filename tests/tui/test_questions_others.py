@@ -165,7 +165,7 @@ async def test_choices_are_clicked() -> None:
             rows = boxes[name]._rows
             for click in clicks:
                 await screen.pilot.click(rows, offset=(5, click))
-                await screen.painted()
+                await screen.still()
             assert boxes[name].input.value == typed
             assert boxes[name].input.has_focus
         await cancel(answer)

@@ -18,7 +18,7 @@ from toolwire.tui.questions.person import ScreenPerson
 from toolwire.tui.questions.questions import Questions
 from tui.asking import Asking, Chat, asking, cancel, offers, request
 
-ALONE = 0.08
+ALONE = 0.12
 TWO = offers("exactly make test", "make * with paths inside the workspace")
 
 
@@ -26,6 +26,14 @@ async def meant(screen: Asking) -> None:
     """So long that nothing came behind the last key."""
     await asyncio.sleep(ALONE + 0.03)
     await screen.painted()
+
+
+def keys_in_a_row(screen: Asking, *keys: str) -> None:
+    """Keys that come before anybody can do anything."""
+    screen.wait(2)
+    for key in keys:
+        screen.send(key)
+        screen.wait(0.1)
 
 
 async def test_a_yes_stands_alone() -> None:
@@ -47,8 +55,7 @@ async def test_who_begins_to_write_answers_nothing(words: str) -> None:
         (answer,) = await screen.ask(request())
         screen.wait(2)
         for char in words:
-            screen.send({"\n": "enter", " ": "space", "?": "question_mark"}.get(char, char))
-            await screen.painted()
+            screen.send({"\n": "enter", " ": "space", ",": "comma"}.get(char, char))
             screen.wait(0.2)
         await meant(screen)
         assert not answer.done()
@@ -66,7 +73,6 @@ async def test_a_key_that_is_held_answers_one_question() -> None:
         for _ in range(10):
             screen.send("y")
             screen.wait(0.03)
-            await screen.painted()
         assert await screen.shows("too early")
         await meant(screen)
         assert not second.done()
@@ -78,24 +84,25 @@ async def test_what_takes_a_yes_back() -> None:
         stopped: list[str] = []
         screen.app.stop = lambda: stopped.append("stop")
         (answer,) = await screen.ask(request(offers=TWO))
-        await screen.press("y", "escape", after=0.5)
+        keys_in_a_row(screen, "y", "escape")
+        await screen.painted()
         assert stopped == ["stop"]
-        await screen.press("y")
+        keys_in_a_row(screen, "y")
         await screen.paste("es")
-        await screen.press("y", after=2)
+        keys_in_a_row(screen, "y")
+        await asyncio.sleep(0.02)
         screen.questions.toggle()
         await meant(screen)
         assert screen.app.focused is screen.app.prompt
         screen.questions.toggle()
         await screen.painted()
-        await screen.press("y")
+        keys_in_a_row(screen, "y")
         await screen.pilot.resize_terminal(60, 24)
-        await screen.painted()
         await meant(screen)
         assert not answer.done()
         await screen.press("s")
         await meant(screen)
-        await screen.press("2", "x", after=0.5)
+        keys_in_a_row(screen, "2", "x")
         await meant(screen)
         assert not answer.done()
         await screen.press("2")
@@ -184,7 +191,7 @@ async def test_no_yes_to_what_cannot_be_read() -> None:
         assert not answer.done()
         assert screen.pane._told == "Too small a screen for a yes."
         await screen.press("n")
-        assert answer.result() == deny()
+        assert await asyncio.wait_for(answer, 5) == deny()
 
 
 async def test_it_is_always_said_that_there_is_more() -> None:
@@ -222,6 +229,16 @@ def test_a_reason_never_stands_before_what_runs_if_it_is_long() -> None:
     assert long[:2] == [" │ command: make test", f" Asked because the command 'git status {'x' * 4}"[:39].rstrip()]
 
 
+def test_a_sentence_about_the_change_pushes_nothing_away() -> None:
+    def rows(preview: str) -> list[str]:
+        return ["".join(piece.text for piece in row) for row in call_rows(Reading(request(preview=preview)), 78)]
+
+    short, long = rows("It would fail: no such file"), rows(f"It would fail: no such file: {'x/' * 4_000}")
+    assert short[1:3] == [" It would fail: no such file", " │ command: make test"]
+    assert long[1] == " │ command: make test"
+    assert long[2].startswith(" It would fail: no such file:")
+
+
 @pytest.mark.parametrize(("width", "head"), [(78, "run_bash wants to run"), (38, "Risk execute: run_bash")])
 def test_the_risk_is_in_the_first_row(width: int, head: str) -> None:
     assert call_head(request(cwd="/home/me/" + "x" * 90), width).startswith(head)
@@ -246,6 +263,6 @@ async def test_what_holds_for_longer_is_told(monkeypatch: pytest.MonkeyPatch) ->
     kept = "It is kept in /home/me/.config/toolwire/always.toml: delete it there to be asked again."
     assert told == [
         f"You allow for this session: {rule}. {forget}",
-        f"You allow always: {rule}. {kept}",
+        f"You allow always in this workspace: {rule}. {kept}",
         f"You deny for this session: {rule}. {forget}",
     ]

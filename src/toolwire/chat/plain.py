@@ -24,6 +24,7 @@ from ..errors import ToolwireError
 from ..messages import Message
 from .commands import NAMES, run_command
 from .commands.layout import unmarked
+from .decided import decided_words
 from .desk import Panel, Row
 from .lines import LineScreen
 from .shell import ShellRun, ShellRuns
@@ -45,6 +46,7 @@ class PlainPerson:
     def __init__(self, console: PlainConsole, screen: LineScreen, *, kept_in: str) -> None:
         # All that a question asks of its screen is to be held.
         self._question = TerminalQuestion(console, screen, kept_in=kept_in)
+        self._kept_in = kept_in
         self._screen = screen
         self._turn = asyncio.Lock()
         self._asked = self._answered = 0
@@ -53,7 +55,10 @@ class PlainPerson:
     async def __call__(self, request: ApprovalRequest) -> Answer:
         """What they say to a call."""
         async with self._in_turn(request.invocation.id):
-            return await self._question(request)
+            answer = await self._question(request)
+            if words := decided_words(request, answer, self._kept_in):
+                self._screen.header(words)
+            return answer
 
     async def ask_person(self, question: str, options: Sequence[str]) -> str:
         """What they answer to a question of the model's."""

@@ -22,10 +22,12 @@ from ..agent.events import (
     RunStarted,
     ToolFinished,
     ToolsChanged,
+    ToolStarted,
 )
-from ..agent.sessions.entries import Answered, Entry, Finished, Mended, Noted, Said, Settled
+from ..agent.sessions.entries import Answered, Entry, Finished, Mended, Noted, Said, Settled, Starting
 from ..execution.executor import ToolResult
 from ..messages import MediaPart, Message, OpaquePart, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+from ..stream.invocation import requested
 from ..stream.segments import EventType, SegmentEvent, SegmentType
 from ..tools.forms import form_of
 
@@ -58,6 +60,8 @@ class _Teller:
     def __init__(self) -> None:
         self._calls: dict[str, ToolCallPart] = {}
         self._given: set[str] = set()
+        self._started: dict[str, Starting] = {}
+        """What ran, with the person's arguments where they changed them."""
         self._segments = 0
 
     def take(self, entry: Entry) -> Iterator[Message | AgentEvent]:
@@ -67,11 +71,13 @@ class _Teller:
             case Answered(_, message):
                 self._calls = {call.id: call for call in message.tool_calls}
                 self._given.clear()
+                self._started.clear()
                 for part in message.parts:
                     yield from self._part(part)
+            case Starting(_, id):
+                self._started[id] = entry.what
             case Finished(turn, result) if result.id not in self._given:
-                self._given.add(result.id)
-                yield ToolFinished(turn, result.id, result)
+                yield from self._finished(turn, result)
             case Settled(turn, results):
                 yield from self._left(turn, results)
             case Mended(results) if results is not None:
@@ -98,12 +104,19 @@ class _Teller:
             yield SegmentEvent(EventType.CONTENT, id, delta=text)
         yield SegmentEvent(EventType.END, id)
 
-    def _left(self, turn: int, results: Message) -> Iterator[ToolFinished]:
+    def _finished(self, turn: int, result: ToolResult) -> Iterator[AgentEvent]:
+        """A result; before it what ran, if something did."""
+        self._given.add(result.id)
+        if started := self._started.get(result.id):
+            call = requested(started.id, started.tool, started.arguments, started.turn)
+            yield ToolStarted(started.turn, started.id, call)
+        yield ToolFinished(turn, result.id, result)
+
+    def _left(self, turn: int, results: Message) -> Iterator[AgentEvent]:
         """The results that had no entry of their own: of calls that were denied, cancelled, or left open."""
         for part in results.parts:
             if isinstance(part, ToolResultPart) and part.id not in self._given:
-                self._given.add(part.id)
-                yield ToolFinished(turn, part.id, _result(part))
+                yield from self._finished(turn, _result(part))
 
 
 def _shown(part: Any) -> tuple[SegmentType, str]:

@@ -16,6 +16,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from ..chat.desk import Row
+from ..cli.question import fitting_pieces
 from ..cli.visible import one_line
 from .key_table import KEYS
 from .questions.attention import Attention, event_time
@@ -26,6 +27,8 @@ _MOST_ROWS = 300
 _NAME = 0.5
 """The share of a row that its name may take; words about it stand beside it."""
 _HINT = "Esc goes back · Enter takes the row that is lit · ↑↓ light another"
+_CONFIRM_WIDTH, _AROUND_WORDS = 72, 6
+"""Of a question with yes and no: its cells, and the rows that are not for its words."""
 _NOTHING_LIT = "No row is lit: ↓ lights one, or type words of it."
 
 
@@ -189,14 +192,14 @@ def _line(row: Row, width: int, words: Sequence[str], *, is_current: bool) -> Co
 class ConfirmScreen(ModalScreen[bool]):
     """A question that only the letter y answers with yes, once it could have been read; no other key does anything."""
 
-    DEFAULT_CSS = """
-    ConfirmScreen { align: center middle; }
-    ConfirmScreen > Vertical {
-        width: 72; max-width: 96%; height: auto; max-height: 90%;
+    DEFAULT_CSS = f"""
+    ConfirmScreen {{ align: center middle; }}
+    ConfirmScreen > Vertical {{
+        width: {_CONFIRM_WIDTH}; max-width: 96%; height: auto; max-height: 90%;
         background: $surface; border: round $warning; padding: 1 2;
-    }
-    ConfirmScreen Keys { margin: 1 0 0 0; }
-    ConfirmScreen .told { color: $text-muted; height: auto; margin: 1 0 0 0; display: none; }
+    }}
+    ConfirmScreen Keys {{ margin: 1 0 0 0; }}
+    ConfirmScreen .told {{ color: $text-muted; height: auto; margin: 1 0 0 0; display: none; }}
     """
 
     def __init__(self, words: str, clock: Callable[[], float] = event_time) -> None:
@@ -207,9 +210,20 @@ class ConfirmScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """The words, and the keys."""
         with Vertical():
-            yield Static(Content(one_line(self._words)), markup=False)
+            yield Static(classes="words", markup=False)
             yield Keys((Key("y", "yes"), Key("n", "no"), Key("escape", "no", "Esc")))
             yield Static("", classes="told", markup=False)
+
+    def on_resize(self) -> None:
+        """Of long words the middle is left out: their end and the keys stay in sight."""
+        rows = max(int(self.app.size.height * 0.9) - _AROUND_WORDS, 1)
+        columns = min(int(self.app.size.width * 0.96), _CONFIRM_WIDTH) - 6
+        size, words = rows * columns, one_line(self._words)
+        shown = shortened(words, size)
+        while len(list(fitting_pieces(shown, columns, words=True))) > rows and size > columns:
+            size -= columns // 4
+            shown = shortened(words, size)
+        self.query_one(".words", Static).update(Content(shown))
 
     def on_mount(self) -> None:
         """Keys count from when it can be seen."""

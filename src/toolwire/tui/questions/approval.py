@@ -16,6 +16,7 @@ from textual.widgets import Input
 from ...approval.hidden import marked
 from ...approval.request import Answer, Offer, Scope, deny
 from ...approval.shown import read_arguments, whole_text
+from ...chat.decided import decided_words, how_long
 from ...cli.ask import MAX_REASON
 from ...cli.editing import NotEdited, chosen_editor, in_editor
 from ...cli.visible import one_line
@@ -87,18 +88,9 @@ class CallQuestion(Widget):
         """The answer. What waits behind it comes next."""
         if answer.scope is not Scope.ONCE and self.waiting.is_open:
             # To the app itself: this widget is taken away before what it posts would come there.
-            self.app.post_message(Decided(self._decided(answer)))
+            self.app.post_message(Decided(decided_words(self.request, answer, self.kept_in)))
         self.waiting.settle(answer)
         self._answered()
-
-    def _decided(self, answer: Answer) -> str:
-        offers = self.request.offers if answer.allowed else self.request.refusals
-        said = (
-            f"You {'allow' if answer.allowed else 'deny'} {_for(answer.scope)}: {marked(offers[answer.offer].words)}."
-        )
-        if answer.scope is Scope.ALWAYS:
-            return f"{said} It is kept in {marked(self.kept_in)}: delete it there to be asked again."
-        return f"{said} /approvals forget takes back what you decided for this session."
 
     def become(self, pane: Pane) -> None:
         """Shows another pane instead."""
@@ -317,7 +309,7 @@ class PickPane(Pane):
     def head(self) -> str:
         """What is being chosen."""
         verb = "Allow" if self._allowed else "Deny"
-        longer = f" {_for(self._picks[0][0])}" if self._allowed else " for longer"
+        longer = f" {how_long(self._picks[0][0])}" if self._allowed else " for longer"
         return f"{verb} {marked(self._question.request.invocation.tool_name)[:60]}{longer}: which?"
 
     async def rows(self, width: int) -> list[Row]:
@@ -325,7 +317,7 @@ class PickPane(Pane):
         offers: Sequence[Offer] = self._question.request.offers if self._allowed else self._question.request.refusals
         rows = list[Row]()
         for number, (scope, at) in enumerate(self._picks, 1):
-            longer = "" if self._allowed else f"{_for(scope)}: "
+            longer = "" if self._allowed else f"{how_long(scope)}: "
             rows += said(f"{number}. {longer}{marked(offers[at].words)}", width)
         if self._question.kept_in and any(scope is Scope.ALWAYS for scope, _ in self._picks):
             rows += said(f"What holds always is kept in {marked(self._question.kept_in)}", width, "dim")
@@ -380,7 +372,3 @@ class ReasonPane(Pane):
             self._question.settle(deny(reason[:MAX_REASON]))
         else:
             self.tell("Write why, or go back with Esc and answer n.")
-
-
-def _for(scope: Scope) -> str:
-    return "always" if scope is Scope.ALWAYS else "for this session"

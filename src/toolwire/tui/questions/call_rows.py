@@ -17,6 +17,8 @@ from .rows import Piece, Row, quoted, said
 from .shell_colours import coloured
 
 _DIFFERENCE_KINDS = {"green": "added", "red": "removed", "cyan": "place", "bold": "strong"}
+_TOLD_ROWS = 2
+"""Of a sentence about the change that stands above the arguments: it may quote them, and must not push them away."""
 _NAME_CHARACTERS = 60
 """Of a tool's name that stands in the head."""
 
@@ -135,10 +137,15 @@ def _what_runs(reading: Reading, width: int) -> Iterator[Row]:
     """The change, then the arguments, then what they do. Of a new file the arguments are the change."""
     request = reading.request
     preview = "" if reading.changed is not None else request.preview
+    later = list[Row]()
     if preview and is_known_content(request):
         yield from _sentence("It would make a new file.", width, "strong")
-    elif preview and "\n" not in preview and len(preview) <= SENTENCE_CHARACTERS:
-        yield from _sentence(preview, width, "warning")
+    elif preview and "\n" not in preview:
+        told = list(_sentence(preview, width, "warning"))
+        if len(told) <= _TOLD_ROWS:
+            yield from told
+        else:
+            later = told
     elif preview:
         words, below = headed(preview)
         yield from _sentence(words, width, "strong")
@@ -148,6 +155,7 @@ def _what_runs(reading: Reading, width: int) -> Iterator[Row]:
         yield from _sentence("What that would change in the file is not shown.", width, "warning")
     form = form_of(request.invocation.tool_name)
     yield from argument_rows(_shown(reading), width, form.head if form.segment == "run_bash" else "")
+    yield from later
     if reading.changed is None and request.parts not in ((), ("the call",)):
         yield from _sentence("What it does:", width, "strong")
         for part in request.parts[:SHOWN_PARTS]:

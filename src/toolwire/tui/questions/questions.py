@@ -246,14 +246,14 @@ class Questions(Vertical, can_focus=False):
             self._take_keys()
 
     def _is_busy(self) -> bool:
-        """Whether whoever has the keys writes, or could press one that would be a yes here for something else."""
+        """Whether whoever has the keys writes, or could press one for something else that would be a yes here."""
+        if self.has_focus_within:
+            return False
         return bool(self._written()) or any(key in self.screen.active_bindings for key in YES_KEYS)
 
     def _written(self) -> str:
-        """What stands in the field that has the keys, where that is not one of ours."""
+        """What stands in the field that has the keys."""
         focused = self.screen.focused
-        if focused is None or self in focused.ancestors_with_self:
-            return ""
         return focused.text if isinstance(focused, TextArea) else focused.value if isinstance(focused, Input) else ""
 
     async def _look_around(self) -> None:
