@@ -48,7 +48,8 @@ class Terminal:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        os.close(self._master)
+        if self._master >= 0:
+            os.close(self._master)
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
@@ -68,6 +69,12 @@ class Terminal:
         """Reads on until the command has ended; its exit code."""
         while data := self._read():
             self.screen += data.decode("utf-8", "replace")
+        return self._process.wait(20)
+
+    def hang_up(self) -> int:
+        """Closes the window; the exit code of the command, which must end then."""
+        os.close(self._master)
+        self._master = -1
         return self._process.wait(20)
 
     def _read(self) -> bytes:

@@ -12,6 +12,7 @@ from textual.app import App
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 _FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
 _TIMES = re.compile(r"(?<![\w.])(\d+)(?=&#160;ms\b)|(?<![\w.])(\d+\.\d)(?=&#160;s\b)")
+_TEXT = re.compile(r' textLength="[\d.]+"([^>]*>)([^<]*)(?=</text>)')
 _FOLDERS = re.compile(r"/tmp/pytest-of-[^<&\s]*")
 _UNIQUE = re.compile(r"terminal-\d+")
 
@@ -36,7 +37,13 @@ def keep(app: App[Any], name: str, title: str, words: str = "") -> str:
 def stable(picture: str) -> str:
     """The same picture whenever it is taken: no times of this run, no ids of it, no fonts from elsewhere."""
     picture = _FONTS.sub("", picture)
-    picture = _TIMES.sub(lambda found: "12" if found[1] else "1.2", picture)
+    picture = _TEXT.sub(_timeless, picture)
     # A line keeps its length: a picture gives the width of each.
     picture = _FOLDERS.sub(lambda found: "/home/me/project".ljust(len(found[0]), "\N{NO-BREAK SPACE}"), picture)
     return _UNIQUE.sub("terminal", picture)
+
+
+def _timeless(found: re.Match[str]) -> str:
+    """A piece of text with the same times in each run, and then without the width that it had in this one."""
+    words = _TIMES.sub(lambda time: "12" if time[1] else "1.2", found[2])
+    return found[0] if words == found[2] else found[1] + words

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 from textual.widget import Widget
 
 from toolwire.stream.segments import EventType, SegmentEvent, SegmentType
@@ -41,6 +43,16 @@ def lines(app: App[Any]) -> list[str]:
 def text(app: App[Any]) -> str:
     """The same as one text."""
     return "\n".join(lines(app))
+
+
+async def becomes(pilot: Pilot[Any], true: Callable[[], object], tries: int = 200) -> bool:
+    """Whether it becomes true while the app goes on, in bounded time."""
+    for _ in range(tries):
+        await pilot.pause()
+        if true():
+            return True
+        await asyncio.sleep(0.02)
+    return False
 
 
 def picture(app: App[Any], path: str | Path) -> None:

@@ -71,6 +71,15 @@ def test_a_signal_leaves_nothing_behind(env: dict[str, str]) -> None:
     assert BACK in terminal.screen
 
 
+def test_a_closed_window_ends_it_whatever_it_waits_for(env: dict[str, str], tmp_path: Path) -> None:
+    """What is painted then goes nowhere, and nobody waits for it."""
+    with ModelServer([WRITE, HELLO]) as server, Terminal(*options(server), "Write it", env=env) as terminal:
+        terminal.wait_for("wants to run")
+        terminal.wait_for("once")
+        assert terminal.hang_up() == 128 + signal.SIGHUP
+    assert not (tmp_path / "made.txt").exists()
+
+
 def test_without_a_terminal_it_says_what_to_use(env: dict[str, str]) -> None:
     done = toolwire_command("chat", env=env)
     assert done.code == 2

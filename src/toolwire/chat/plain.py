@@ -104,7 +104,7 @@ class PlainChat:
         self._shell = ShellRuns(workspace.root)
         self._leaves = False
 
-    def run(self, first: str | None, *, record: str | None, at_end: Callable[[], None]) -> int:
+    def run(self, first: str | None, *, record: str | None) -> int:
         """Talks until the person has enough; gives the exit code."""
         made, talk = self._talk.made, self._talk
         self._screen.header(made.words, *made.tool_words, *made.server_words, f"Mode: {talk.mode}.")
@@ -118,7 +118,12 @@ class PlainChat:
             if record is not None:
                 await talk.start_recording(record)
 
-        return conversation.chat(first=first, typed=self._typed, begin=begin, prompt="You: ", at_end=at_end)
+        return conversation.chat(first=first, typed=self._typed, begin=begin, prompt="You: ", at_end=self._tell_session)
+
+    def _tell_session(self) -> None:
+        kept = self._talk.session
+        if kept is not None and kept.title:
+            say(f"session {kept.id}; go on with: toolwire chat --resume {kept.id}")
 
     async def _typed(self, text: str) -> str | Message | None:
         """What to ask; None where it was something else. `EOFError` ends the chat."""

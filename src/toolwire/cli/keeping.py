@@ -96,11 +96,11 @@ class Keeping:
             for call in session.unknown
         ]
 
-    def tell(self, command: str = "run") -> None:
-        """Says how to go on, with which command, where something was asked."""
+    def tell(self) -> None:
+        """Says how to go on, where something was asked."""
         if self._session is not None and self._session.info.title:
             id = self._session.id
-            say(f"session {id}; go on with: toolwire {command} --resume {id}")
+            say(f"session {id}; go on with: toolwire run --resume {id}")
 
     def _newest(self) -> str:
         assert self.store is not None

@@ -15,6 +15,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.css.query import NoMatches
+from textual.driver import Driver
 from textual.widgets import Static
 
 from ..agent.events import RunFinished, RunStarted
@@ -41,6 +42,7 @@ from .questions.person import ScreenPerson
 from .questions.questions import Questions
 from .status import StatusLine
 from .telling import tell, telling
+from .terminal_gone import unbroken
 from .wire import WirePanel
 
 _TICK = 0.5
@@ -469,6 +471,15 @@ class ChatApp(App[int]):
     def _fatal_error(self) -> None:
         """Textual would print a traceback with the values of all variables, keys among them: whoever ran it is told."""
         self._close_messages_no_wait()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's own for this system, with a terminal that may go away."""
+        return unbroken(super().get_driver_class(), self._terminal_lost)
+
+    def _terminal_lost(self) -> None:
+        """Told by the thread that paints."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self.leave, 128 + getattr(signal, "SIGHUP", 1))
 
     def _leave_when_told(self) -> None:
         """A closed window or a system that goes down ends the chat as its person would: the terminal is given back."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, NamedTuple
 
@@ -218,7 +217,7 @@ def _plain(wanted: _Wanted) -> int:
     from ..chat.plain import PlainChat
 
     return PlainChat(wanted.console, wanted.workspace, wanted.files, wanted.talk).run(
-        wanted.question, record=wanted.record, at_end=partial(wanted.keeping.tell, "chat")
+        wanted.question, record=wanted.record
     )
 
 

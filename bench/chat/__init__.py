@@ -1,0 +1,1 @@
+"""Proofs of the terminal chat: that it stays quick and small however long it is streamed to."""
