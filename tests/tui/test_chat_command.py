@@ -76,7 +76,7 @@ def test_a_closed_window_ends_it_whatever_it_waits_for(env: dict[str, str], tmp_
     with ModelServer([WRITE, HELLO]) as server, Terminal(*options(server), "Write it", env=env) as terminal:
         terminal.wait_for("wants to run")
         terminal.wait_for("once")
-        assert terminal.hang_up() == 128 + signal.SIGHUP
+        assert terminal.hang_up() in (128 + signal.SIGHUP, 120), "120: Python could not write its last words"
     assert not (tmp_path / "made.txt").exists()
 
 
