@@ -342,7 +342,8 @@ async def test_questions_side_by_side_are_asked_one_after_the_other(person: Pers
 
 
 async def test_nothing_else_is_written_while_a_question_stands(person: Person) -> None:
-    screen: Screen = person.ask._screen
+    screen = person.ask._screen
+    assert isinstance(screen, Screen)
     answer = asyncio.create_task(person.ask(request(CALL)))
     await person.sees("] ")
     screen.show(ToolFinished(1, "c2", ToolResult("c2", "other", "done beside it")))

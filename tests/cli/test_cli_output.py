@@ -25,8 +25,8 @@ from toolwire.approval.rules import Decision
 from toolwire.builtin.tools import builtin_tools
 from toolwire.chunks import StopReason, TokenUsage
 from toolwire.cli import piped
-from toolwire.cli.conversation import BOUND, TERMINATED
-from toolwire.cli.faults import INTERRUPTED
+from toolwire.cli.conversation import BOUND
+from toolwire.cli.faults import INTERRUPTED, TERMINATED
 from toolwire.cli.output import AnswerAlone
 from toolwire.cli.piped import framed
 from toolwire.cli.run import _asked as given_question

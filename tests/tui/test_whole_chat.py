@@ -168,7 +168,6 @@ async def test_a_file_appears_while_it_is_written(home: Path) -> None:
         await open_chat.until_seen("numbers.py", "def number_12", "streaming")
         assert "number_20" not in open_chat.screen()
         assert not (home / "numbers.py").exists()
-        keep(open_chat.app, "20-a-file-while-it-is-written", "A file while it is written")
         stream.go_on(2)
         await open_chat.until(lambda: states(open_chat) == ["waiting"])
         await open_chat.until_seen("write_file", "numbers.py", "risk")

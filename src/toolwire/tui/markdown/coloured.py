@@ -11,7 +11,7 @@ from pygments.util import ClassNotFound
 from textual.content import Content, Span
 from textual.highlight import HighlightTheme
 
-STRETCH = 40
+STRETCH = 24
 """Lines that are coloured together."""
 _LONGEST_LINE = 500
 """Code with longer lines than this was written by no person; it is shown without colours."""
