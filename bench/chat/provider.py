@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+from contextlib import suppress
 from typing import Any, Self
 
 from aiohttp import web
@@ -53,6 +54,11 @@ class Provider:
         self._turn += 1
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
+        with suppress(ConnectionError):
+            await self._stream(response)
+        return response
+
+    async def _stream(self, response: web.StreamResponse) -> None:
         began = time.monotonic()
         batch: list[bytes] = []
         for sent, delta in enumerate(self._deltas(self._turn), 1):
@@ -64,7 +70,6 @@ class Provider:
                 await asyncio.sleep(max(ahead, _STEP))
         batch.append(_event({"index": 0, "delta": {}, "finish_reason": "tool_calls"}))
         await response.write(b"".join(batch) + b"data: [DONE]\n\n")
-        return response
 
     def _deltas(self, turn: int) -> list[dict[str, Any]]:
         text = ""

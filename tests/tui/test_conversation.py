@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 from bench.chat.source import BLOCKS, run
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -37,6 +37,7 @@ from toolwire.tui.conversation import MOST_ITEMS, MOST_LINES, Conversation
 from toolwire.tui.note import Note
 from toolwire.tui.reasoning import Reasoning
 from toolwire.tui.routing import ReasoningShown
+from toolwire.tui.scroll_bar import QuietBar
 from toolwire.tui.shell_run import ShellItem
 from tui.gallery import keep
 from tui.screens import Host, answer, becomes, pieces, segment, text, thought
@@ -74,9 +75,9 @@ END = RunFinished("", StopReason.STOP, 2, TokenUsage(1234, 56))
 async def test_a_whole_run() -> None:
     conversation = Conversation()
     app = Host(conversation)
-    async with app.run_test(size=(100, 50)) as pilot:
+    async with app.run_test(size=(100, 44)) as pilot:
         attached: list[Part] = [
-            TextPart("Why is the build [red]slow?"),
+            TextPart("Why is the build slow?"),
             MediaPart("image/png", data="aGk=", name="shot.png"),
         ]
         conversation.note("**Toolwire** in ~/project\n\n- ask anything\n- `/help` lists the commands")
@@ -94,7 +95,7 @@ async def test_a_whole_run() -> None:
             *result("c1"),
             *result("c2"),
             RequestRetried(2, 1, 1.5, ErrorInfo("ProviderError", "the provider is overloaded")),
-            HistoryMoved(2, ["a note of a history"]),
+            HistoryMoved(2, ["shot.png is not sent: this model takes no pictures."]),
             TurnStarted(2),
             *answer(
                 "t1",
@@ -120,12 +121,12 @@ async def test_a_whole_run() -> None:
         ]
         shown = text(app)
         for words in (
-            "Why is the build [red]slow?",
+            "Why is the build slow?",
             "attached: shot.png",
             "Thought",
             "I will look at the Makefile first.",
             "the provider is overloaded; trying again in 1.5 s (attempt 2)",
-            "a note of a history",
+            "shot.png is not sent: this model takes no pictures.",
             "│    8 │      14 │",
             "2 turns · 1,234 tokens in, 56 out · ",
         ):
@@ -292,11 +293,30 @@ async def test_the_end_does_not_jump_where_a_page_is_full() -> None:
     assert max(before - after for before, after in itertools.pairwise(heights)) < 10
 
 
+async def test_the_scroll_bar_shows_where_one_is() -> None:
+    conversation = Conversation()
+    async with Host(conversation).run_test(size=(60, 20)) as pilot:
+        await told(conversation, *answer("t", "a line\n\n" * 100))
+        bar = conversation.vertical_scrollbar
+        assert isinstance(bar, QuietBar)
+        assert await becomes(pilot, lambda: conversation.following and bar.thumb[1] == bar.size.height)
+        conversation.scroll_home(animate=False)
+        assert await becomes(pilot, lambda: bar.thumb[0] == 0)
+        rows = bar.render_lines(Region(0, 0, 1, bar.size.height))
+        first, last = bar.thumb
+        assert {segment.style.meta["@mouse.down"] for row in rows[first:last] for segment in row if segment.style} == {
+            "grab"
+        }
+        assert [id(row) for row in rows] == [id(row) for row in bar.render_lines(Region(0, 0, 1, bar.size.height))]
+        await pilot.click(bar, offset=(0, bar.size.height - 1))
+        assert await becomes(pilot, lambda: conversation.scroll_y > 0)
+
+
 async def test_walking_and_copying() -> None:
     conversation = Conversation()
     app = Host(conversation, Input())
     async with app.run_test(size=(60, 30)) as pilot:
-        conversation.ask("the question")
+        conversation.ask("the [red]question")
         await told(conversation, *answer("t", "the *answer*"), *call("c"), *result("c"))
         conversation.focus()
         for key, focused in [("up", ToolCard), ("k", Answer), ("y", Answer), ("up", Question), ("j", Answer)]:
@@ -304,7 +324,8 @@ async def test_walking_and_copying() -> None:
             assert type(app.focused) is focused
         assert app.clipboard == "the *answer*"
         await pilot.press("up", "c")
-        assert app.clipboard == "the question"
+        assert app.clipboard == "the [red]question"
+        assert "the [red]question" in text(app)
         await pilot.press("up", "j", "down", "down")
         assert type(app.focused) is Input
 

@@ -337,5 +337,7 @@ async def test_every_size_and_both_themes(home: Path, size: tuple[int, int], the
         await open_chat.type("Go")
         await open_chat.until(lambda: open_chat.app.person.waiting)
         await open_chat.until_seen("y")
+        if theme == "light" and size == (80, 24):
+            keep(open_chat.app, "62-on-a-light-terminal", "toolwire chat --theme light")
         await answer(open_chat, "y")
         await open_chat.until_seen("All done.")

@@ -27,7 +27,6 @@ from ..agent.events import (
 from ..agent.sessions.entries import Answered, Entry, Finished, Mended, Noted, Said, Settled, Starting
 from ..execution.executor import ToolResult
 from ..messages import MediaPart, Message, OpaquePart, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
-from ..stream.invocation import requested
 from ..stream.segments import EventType, SegmentEvent, SegmentType
 from ..tools.forms import form_of
 
@@ -108,8 +107,7 @@ class _Teller:
         """A result; before it what ran, if something did."""
         self._given.add(result.id)
         if started := self._started.get(result.id):
-            call = requested(started.id, started.tool, started.arguments, started.turn)
-            yield ToolStarted(started.turn, started.id, call)
+            yield _started(started)
         yield ToolFinished(turn, result.id, result)
 
     def _left(self, turn: int, results: Message) -> Iterator[AgentEvent]:
@@ -139,6 +137,12 @@ def _result(part: ToolResultPart) -> ToolResult:
         media = [each for each in content if isinstance(each, MediaPart)]
         content = "\n".join(each.text for each in content if isinstance(each, TextPart))
     return ToolResult(part.id, part.name, content, part.is_error, media=tuple(media))
+
+
+def _started(kept: Starting) -> ToolStarted:
+    """What ran, as it was written down: to be shown, and nothing that could run again."""
+    call = {"id": kept.id, "tool_name": kept.tool, "arguments": kept.arguments, "turn": kept.turn}
+    return msgspec.convert({"type": "tool_started", "turn": kept.turn, "id": kept.id, "invocation": call}, ToolStarted)
 
 
 def _noted(event: dict[str, Any]) -> Iterator[AgentEvent]:
