@@ -212,6 +212,12 @@ def test_core_keeps_what_must_go_back(row: dict[str, Any]) -> None:
 
 @parametrize(every_row(core=True))
 def test_core_does_not_depend_on_cuts(row: dict[str, Any]) -> None:
+    check_cuts(row, random_runs=60)
+
+
+@pytest.mark.figures
+@parametrize(every_row(core=True))
+def test_core_does_not_depend_on_many_cuts(row: dict[str, Any]) -> None:
     check_cuts(row, random_runs=200)
 
 

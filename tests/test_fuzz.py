@@ -18,7 +18,7 @@ from toolwire.embedded.registry import format_names
 from toolwire.providers.wires import WIRES
 
 KEPT = sorted((Path(__file__).parent / "data" / "fuzz").glob("*.*"))
-CHUNKS = range(4)
+CHUNKS = range(2)
 RUNS = 1_000
 FAMILY_RUNS = 250
 """Of each family, once: there are many."""

@@ -35,17 +35,19 @@ class Provider:
         return self
 
     def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
+        self._loop.close()
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         app = web.Application(client_max_size=1 << 28)
         app.router.add_post("/{path:.*}", self._answer)
-        runner = web.AppRunner(app)
-        self._loop.run_until_complete(runner.setup())
-        self._loop.run_until_complete(web.TCPSite(runner, "127.0.0.1", 0).start())
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        self._loop.run_until_complete(self._runner.setup())
+        self._loop.run_until_complete(web.TCPSite(self._runner, "127.0.0.1", 0).start())
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
         self._ready.set()
         self._loop.run_forever()
 

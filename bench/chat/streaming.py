@@ -47,7 +47,12 @@ class Terminal:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         places = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"), home)
-        terminal = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TOOLWIRE_DISCOVER": "0"}
+        terminal = {
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "TOOLWIRE_DISCOVER": "0",
+            "TOOLWIRE_MAX_TURNS": "10000",
+        }
         self.process = subprocess.Popen(
             [sys.executable, *command],
             stdin=slave,

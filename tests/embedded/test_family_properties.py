@@ -14,8 +14,8 @@ from embedded.text_feeding import FORMATS, check_cuts, check_truncated, random_p
 from embedded.text_tools import TOOLS
 from toolwire.embedded.registry import format_names
 
-COUNT = 400
-"""Of each family: 20,000 answers in all."""
+QUICK, COUNT = 100, 400
+"""Answers of each family in every run of the tests; and in the figures: 20,000 in all."""
 
 
 def test_every_family_has_a_writer() -> None:
@@ -23,10 +23,11 @@ def test_every_family_has_a_writer() -> None:
     assert COUNT * len(FAMILIES) >= 20_000
 
 
+@pytest.mark.parametrize("count", [QUICK, pytest.param(COUNT, marks=pytest.mark.figures)])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_what_a_model_writes_is_read_back(name: str) -> None:
-    faults = family_round_trips(name, 0, COUNT)
-    assert not faults, f"{len(faults)} of {COUNT}: {min(faults, key=len)}"
+def test_what_a_model_writes_is_read_back(name: str, count: int) -> None:
+    faults = family_round_trips(name, 0, count)
+    assert not faults, f"{len(faults)} of {count}: {min(faults, key=len)}"
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -16,11 +16,12 @@ from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 from textual.widgets import Static
 
-from ..agent.events import AgentEvent
+from ..agent.events import AgentEvent, RunFailed, RunFinished, RunInterrupted
 from ..messages import Message
 from .answer import Answer
 from .asked import Question
 from .cards import CardGroup, ToolCard
+from .collecting import collect_all
 from .laid_once import LaidOnce
 from .markdown.coloured import load_common
 from .markdown.document import Document
@@ -42,6 +43,8 @@ LOADED = 20
 """Items that come back at once when someone scrolls up to the first."""
 _CARD_LINES = 12
 """What a call counts for."""
+_QUIET = 1.0
+"""Seconds after a run in which the person reads."""
 _AT_ONCE = 50
 """Events of an earlier conversation that are told before the screen has its turn."""
 
@@ -160,6 +163,8 @@ class Conversation(VerticalScroll, LaidOnce):
         """An agent does something. Costs the same whatever came before."""
         self._came = True
         self._routing.take(event)
+        if isinstance(event, (RunFinished, RunInterrupted, RunFailed)) and self.is_attached:
+            self.set_timer(_QUIET, collect_all)
 
     def card(self, id: str) -> ToolCard | None:
         """The call of this id."""
