@@ -145,6 +145,7 @@ def main() -> int:
     reader.add_argument("--widgets", action="store_true")
     given = reader.parse_args()
     width, height = map(int, given.size.split("x"))
+    # All in one run: a call each twenty seconds, and the conversation with all of them grows.
     with TemporaryDirectory() as home, Provider(given.rate, CHARACTERS) as provider:
         chat = f"-m toolwire chat --model openai-compatible:busy --mode auto-edit --no-mcp --base-url {provider.url} Go"
         command = ["-m", "bench.chat.subject", str(given.rate)] if given.widgets else chat.split()
