@@ -503,3 +503,18 @@ async def test_events_of_an_app_that_is_closing_do_no_harm() -> None:
 def test_every_item_can_be_copied_and_come_back() -> None:
     items: list[Widget] = [Question("q"), Note("n"), past.Past("p"), Answer("a", ended=True)]
     assert [item.again()().plain() for item in items] == ["q", "n", "p", "a"]  # type: ignore[attr-defined]
+
+
+async def test_a_long_session_is_shown_by_its_end_and_the_rest_comes_back() -> None:
+    conversation = Conversation()
+    async with Host(conversation).run_test(size=(80, 24)) as pilot:
+        past: list[Message | AgentEvent] = []
+        for number in range(300):
+            past += [Message("user", f"question {number}"), *answer(f"a{number}", f"the **answer** {number}")]
+        await conversation.show(past)
+        assert len(conversation._places) <= MOST_ITEMS
+        assert len(conversation._routing.live) <= MOST_ITEMS
+        await conversation.draw(now=True)
+        await pilot.pause()
+        assert "the answer 299" in text(pilot.app)
+        assert len(conversation._earlier) + len(conversation._places) == 600

@@ -192,7 +192,7 @@ class Conversation(VerticalScroll, LaidOnce):
                         await asyncio.sleep(0)
             finally:
                 self._telling = False
-            self._let_go()
+            self._let_go(past=True)
             for place in self._places:
                 self._mount(place)
         self.action_follow()
@@ -274,13 +274,19 @@ class Conversation(VerticalScroll, LaidOnce):
         if waiting.is_attached:
             waiting.remove()
 
-    def _let_go(self) -> list[Widget]:
-        """Keeps the newest items as they are and the others as text; gives the widgets that nobody needs any more."""
-        places = self._places
+    def _let_go(self, *, past: bool = False) -> list[Widget]:
+        """Keeps the newest items as they are and the others as text; gives the widgets that nobody needs any more.
+
+        `past`: nothing happens to any of them any more, whether it was painted or not.
+        """
+        places, count = self._places, 0
         lines = sum(place.lines for place in places)
         gone: list[Widget] = []
-        while (len(places) > MOST_ITEMS or lines > MOST_LINES) and len(places) > 1 and not places[0].live:
-            first = places.pop(0)
+        while (len(places) - count > MOST_ITEMS or lines > MOST_LINES) and len(places) - count > 1:
+            first = places[count]
+            if first.live and not past:
+                break
+            count += 1
             lines -= first.lines
             if not isinstance(first.item, Waiting):
                 self._earlier.add(*first.kept())
@@ -289,6 +295,10 @@ class Conversation(VerticalScroll, LaidOnce):
                     del self._routing.cards[card.call_id]
             if first.widget is not None:
                 gone.append(first.widget)
+        del places[:count]
+        if past:
+            kept = {id(item) for place in places for item in (place.item, *place.cards)}
+            self._routing.live = [item for item in self._routing.live if id(item) in kept]
         return gone
 
     async def _trim(self) -> None:
