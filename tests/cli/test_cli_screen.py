@@ -273,7 +273,7 @@ def test_the_text_of_an_agent_below_does_not_pile_up_while_a_question_stands() -
         for event in streamed("read_file", '{"path": "a"}'):
             screen.show(nested("a", event=event))
         screen.show(nested("a", event=ToolProgress(1, "c1", "half")))
-        assert screen._held == []
+        assert screen._held._held == []
 
 
 def test_calls_of_a_model_without_tools_are_told(capsys: pytest.CaptureFixture[str]) -> None:

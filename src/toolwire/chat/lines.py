@@ -21,7 +21,8 @@ from ..agent.events import (
     ToolProgress,
     ToolStarted,
 )
-from ..cli.nested import NestedCalls, innermost
+from ..cli.held import HeldEvents
+from ..cli.nested import NestedCalls
 from ..cli.screen import CALL_CHARACTERS, RESULT_CHARACTERS, RESULT_LINES, SERVER_TOOL_SHOWN
 from ..cli.telling import ENDS, event_words
 from ..cli.visible import json_bytes, one_line, visible
@@ -62,7 +63,7 @@ class LineScreen:
         self._started: dict[str, float] = {}
         """When a call that runs was last told of."""
         self._nested = NestedCalls()
-        self._held: list[AgentEvent] | None = None
+        self._held = HeldEvents()
         self._began = 0.0
 
     def header(self, *lines: str) -> None:
@@ -91,20 +92,12 @@ class LineScreen:
     @contextmanager
     def held(self) -> Iterator[None]:
         """While a question stands, nothing else is written; what happened meanwhile is shown after it."""
-        self._held = []
-        try:
+        with self._held.until_answered(self.show):
             yield
-        finally:
-            held, self._held = self._held, None
-            for event in held:
-                self.show(event)
 
     def show(self, event: AgentEvent) -> None:
         """One event of the run."""
-        if self._held is not None:
-            inner = innermost(event) if isinstance(event, NestedEvent) else event
-            if not isinstance(inner, ToolProgress) and (inner is event or not isinstance(inner, SegmentEvent)):
-                self._held.append(event)
+        if self._held.takes(event):
             return
         match event:
             case SegmentEvent():

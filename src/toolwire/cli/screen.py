@@ -29,7 +29,8 @@ from ..agent.events import (
 from ..execution.executor import ToolResult
 from ..providers.media import mention
 from ..stream.segments import CALL_SEGMENTS, EventType, FieldDelta, SegmentEvent, SegmentType
-from .nested import NestedCalls, innermost
+from .held import HeldEvents
+from .nested import NestedCalls
 from .telling import call_words, duration, end_words, event_words
 from .visible import one_line, visible
 from .wrapping import WordWrap
@@ -73,7 +74,7 @@ class Screen:
         self._running: dict[str, str] = {}
         """What runs now, and what it last told."""
         self._nested = NestedCalls()
-        self._held: list[AgentEvent] | None = None
+        self._held = HeldEvents()
         """What happened while a question stands."""
         self._column_zero = True
         self._line_above = False
@@ -121,21 +122,14 @@ class Screen:
     def held(self) -> Iterator[None]:
         """While a question stands, nothing else is written; what happened meanwhile is shown after it."""
         self.settle()
-        self._held = []
-        try:
+        with self._held.until_answered(self.show):
             yield
-        finally:
-            held, self._held = self._held, None
-            for event in held:
-                self.show(event)
 
     def show(self, event: AgentEvent) -> None:
         """One event of the run."""
-        if self._held is not None:
-            inner = innermost(event) if isinstance(event, NestedEvent) else event
-            if not isinstance(inner, ToolProgress) and (inner is event or not isinstance(inner, SegmentEvent)):
-                self._held.append(event)
-        elif isinstance(event, SegmentEvent):
+        if self._held.takes(event):
+            return
+        if isinstance(event, SegmentEvent):
             self._segment(event)
         elif isinstance(event, TurnStarted):
             self._calls.clear()

@@ -24,14 +24,13 @@ from ..cli.faults import say
 from ..cli.inputs import STANDARD_INPUT, as_text
 from ..cli.install import ensure_weights
 from ..cli.keeping import Keeping
+from ..cli.run import DEMO_QUESTION
 from ..cli.services import use_services
 from ..cli.toolset import ToolSet
 from ..cli.visible import one_line
 from ..cli.working import find_workspace
 from ..errors import ConfigError
 from ..settings.loading import Loaded, load_settings
-
-DEMO_QUESTION = "What time is it in Tokyo?"
 
 
 def chat(
