@@ -159,3 +159,14 @@ class McpFailed(ToolwireError):
 
 class LocalModelError(ToolwireError):
     """The embedded model could not be installed or started."""
+
+
+def revived(info: ErrorInfo) -> ToolwireError:
+    """The error that an `ErrorInfo` was made of, as far as it tells."""
+    kind = globals().get(info.type, ToolwireError)
+    if not (isinstance(kind, type) and issubclass(kind, ToolwireError)):
+        kind = ToolwireError
+    error: ToolwireError = kind.__new__(kind)
+    ToolwireError.__init__(error, info.message, hint=info.hint)
+    error.facts = {name: value for name, value in info.facts.items() if value is not None}
+    return error

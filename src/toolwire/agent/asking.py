@@ -20,6 +20,8 @@ from ..stream.pipeline import Stream
 from ..stream.segments import EventType, SegmentEvent
 from ..transport import HttpRequest, Transport
 from .events import RequestRetried
+from .mistakes import Mistakes
+from .steps import ModelAnswer
 
 PASSING_STATUSES = frozenset({408, 409, 424, 425, 429, *range(500, 600)} - {501, 505})
 """HTTP statuses of what may be over in a moment. 409 is a lock at OpenAI and Anthropic, 424 a model's stream that broke
@@ -66,7 +68,7 @@ class Asking:
     """One request. After its `events`, `stream` knows how the answer ended.
 
     `make_request` and `make_stream` are called for each attempt: a signature is good for a few minutes only. `mend`
-    says of a refusal whether the next request is another one, so that it may be sent.
+    says of a refusal whether the next request is another one, so that it may be sent. `mistakes` looks at the events.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Asking:
         retries: Retries,
         redactor: Redactor,
         mend: Callable[[ToolwireError], bool] = lambda _: False,
+        mistakes: Mistakes | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._transport = transport
@@ -88,6 +91,8 @@ class Asking:
         self._retries = retries
         self._redactor = redactor
         self._mend = mend
+        self._mended = False
+        self._mistakes = mistakes
         self._sleep = sleep
         self.stream: Stream | None = None
 
@@ -102,6 +107,8 @@ class Asking:
             begun = False
             async with aclosing(self._attempt(stream, request)) as events:
                 async for event in events:
+                    if self._mistakes is not None:
+                        self._mistakes.note(event)
                     if event.type is EventType.ERROR and not begun:
                         failed = event
                     else:
@@ -117,6 +124,23 @@ class Asking:
                 return
             yield RequestRetried(self._turn, attempt, round(pause, 3), error.info())
             await self._sleep(pause)
+
+    @property
+    def answer(self) -> ModelAnswer:
+        """What came of it, once its events have ended."""
+        stream = self.stream
+        assert stream is not None, "an answer that ended was read"
+        mistakes = self._mistakes
+        return ModelAnswer(
+            message=stream.message,
+            usage=stream.usage,
+            stop_reason=stream.stop_reason,
+            invocations=stream.invocations,
+            problems=stream.problems,
+            mistake=mistakes.words(stream) if mistakes is not None and mistakes.made(stream) else "",
+            error=None if stream.error is None else stream.error.info(),
+            mended=self._mended,
+        )
 
     async def _attempt(self, stream: Stream, request: HttpRequest) -> AsyncGenerator[SegmentEvent, None]:
         try:
@@ -137,6 +161,7 @@ class Asking:
         """Seconds before the next attempt: as the provider asks, else longer each time. None where there is none."""
         retries = self._retries
         if self._mend(error):
+            self._mended = True
             return 0.0
         if attempt >= retries.attempts or not passes(error):
             return None

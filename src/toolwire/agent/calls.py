@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -30,6 +31,7 @@ from ..tools.running import CURRENT
 from .delegating import NESTING, Nesting
 from .events import ApprovalAnswered, ApprovalAsked, CallEvent, NestedEvent, ToolFinished, ToolProgress, ToolStarted
 from .hooks import RunHooks, as_copy
+from .steps import Steps
 
 if TYPE_CHECKING:
     from .bounds import Spent
@@ -60,6 +62,8 @@ class Workbench(NamedTuple):
     """What starts is written there before it does, what ended before anyone is told."""
     host: Host | None = None
     """Whom the servers of its tools may ask while a call runs."""
+    steps: Steps | None = None
+    """Who sees to it that what was done is not done again."""
 
 
 class _Call:
@@ -116,7 +120,7 @@ class Calls:
         self._calls = {
             each.id: _Call(
                 each,
-                bench.tools[each.tool_name],
+                bench.tools.get(each.tool_name) or _gone(each.tool_name),
                 bench.gate.workspace,
                 Nesting(turn, each.id, self._events.put_nowait, self.nested),
             )
@@ -184,18 +188,10 @@ class Calls:
 
     async def _settle(self, call: _Call) -> None:
         """Sees to it that the call gets its result; whatever goes wrong is one."""
-        id, name = call.invocation.id, call.tool.name
+        id = call.invocation.id
         try:
-            try:
-                result = await self._result(call)
-            except asyncio.CancelledError:
-                if self._stopped:
-                    raise
-                result = self._results.get(id) or _cancelled(call)
-            except ToolwireError as error:
-                result = _error(id, name, f"not run: {error}")
-            except Exception as error:
-                result = _error(id, name, f"it failed ({type(error).__name__})")
+            do, steps = partial(self._outcome, call), self._bench.steps
+            result = await (do() if steps is None else steps.call(call.invocation, call.tool, do))
             if self._left:
                 return  # the model has been told that it was cancelled, and is told nothing else
             self._results[id] = result
@@ -205,6 +201,20 @@ class Calls:
         finally:
             call.done.set()
             self._events.put_nowait(None)
+
+    async def _outcome(self, call: _Call) -> ToolResult:
+        """What came of the call; whatever went wrong is told in words."""
+        id, name = call.invocation.id, call.tool.name
+        try:
+            return await self._result(call)
+        except asyncio.CancelledError:
+            if self._stopped:
+                raise
+            return self._results.get(id) or _cancelled(call)
+        except ToolwireError as error:
+            return _error(id, name, f"not run: {error}")
+        except Exception as error:
+            return _error(id, name, f"it failed ({type(error).__name__})")
 
     async def _result(self, call: _Call) -> ToolResult:
         bench, id, loop = self._bench, call.invocation.id, asyncio.get_running_loop()
@@ -224,6 +234,8 @@ class Calls:
             call.missed += len(call.progress) == PROGRESS_WAITING
             call.progress.append(text)
 
+        if call.tool.name not in bench.tools:
+            return _error(id, call.tool.name, "not run: there is no such tool any more")
         veto = await bench.hooks.before_call(call.invocation, call.tool)
         if veto:
             return _error(id, call.tool.name, f"not run: {veto}", DENIED)
@@ -240,6 +252,8 @@ class Calls:
                 self._check_not_stopped()
                 if bench.session is not None:
                     bench.session.starting(self._turn, ran, call.tool)
+                if bench.steps is not None:
+                    await bench.steps.starting(ran, call.tool)
                 call.started = True
                 self._events.put_nowait(ToolStarted(self._turn, id, as_copy(ran)))
                 NESTING.set(call.nesting)
@@ -309,6 +323,11 @@ def touched_paths(tool: ToolDefinition, arguments: dict[str, Any], workspace: Wo
                 with suppress(OSError, ValueError):
                     found.add(workspace.place(path).real.casefold())
     return frozenset(found)
+
+
+def _gone(name: str) -> ToolDefinition:
+    """In the place of a tool that is not offered any more, of an answer that was written down when it was."""
+    return ToolDefinition(name)
 
 
 def _error(id: str, name: str, words: str, outcome: str = "") -> ToolResult:

@@ -13,14 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..approval.audit import Audit, AuditTrail
-from ..approval.gate import Gate
+from ..approval.gate import ANSWER_SECONDS, Gate
 from ..approval.memory import Memory
 from ..approval.places import Workspace
 from ..approval.policy import Mode, Policy
 from ..approval.request import Ask
 from ..chunks import StopReason, TokenUsage
 from ..embedded.choosing import NATIVE, StreamParser
-from ..errors import ConfigError, SessionFailed, ToolwireError
+from ..errors import ConfigError, SessionFailed, ToolwireError, revived
 from ..execution.environment import child_environment
 from ..execution.executor import Executor
 from ..messages import Message, Part, ToolResultPart, system, user
@@ -54,6 +54,7 @@ from .hosting import AgentHost
 from .interruption import Interruption
 from .kept import Kept
 from .mistakes import Mistakes
+from .steps import Asked, ModelAnswer, Steps
 from .toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Agent:
     `bounds` end a run that goes on too long, `retries` say how often a request is sent that failed before its answer
     began, `context_tokens` is how much the model can read where that is not known or wrong. `options` go to the encoder
     of the provider's wire (`max_tokens`, `temperature` …). `hooks` watch and veto; `session` is where all is written.
+    `steps` is who does what must not be done twice (`toolwire.durable`); a person is then waited for without end.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Agent:
         context_tokens: int | None = None,
         hooks: Sequence[Hooks] = (),
         session: Session | None = None,
+        steps: Steps | None = None,
     ) -> None:
         if parallel < 1:
             raise ConfigError(f"{parallel} calls at a time are none", hint="Give parallel as 1 or more.")
@@ -144,16 +147,18 @@ class Agent:
             memory=memory,
             environment=child_environment(os.environ),
             audit=audit if not isinstance(audit, (str, os.PathLike)) else AuditTrail(audit, self._redactor),
+            answer_seconds=ANSWER_SECONDS if steps is None else None,
         )
         executor = Executor(gate, redactor=Redactor(self._connection.secrets))
         self._hooks = tuple(hooks)
+        self._steps = steps
         self._kept = Kept(session)
         if session is not None:
             session.hide(self._redactor)
         self._host = AgentHost(gate, self._connection, self._sending, self._count)
         self._toolbox.bind(self._host)
         self._bench = Workbench(
-            self._tools, gate, executor, parallel, self._bounds.calls, session=session, host=self._host
+            self._tools, gate, executor, parallel, self._bounds.calls, session=session, host=self._host, steps=steps
         )
         self._context = Context(context_tokens or window_of(self._connection.provider, self._connection.model))
         self._context.offers(self._tools)
@@ -323,22 +328,18 @@ class Agent:
                 await self._bench.hooks.before_request(self._kept.turn, tuple(self.messages))
 
                 asking = self._asking(tool_choice)
-                mistakes = Mistakes(self._tools, self._parser)
                 failed: SegmentEvent | None = None
                 try:
                     async with aclosing(asking.events()) as events:
                         async for event in events:
                             if moved := self._moved():
                                 yield moved
-                            if isinstance(event, SegmentEvent):
-                                mistakes.note(event)
-                                if event.type is EventType.ERROR:
-                                    failed = event
-                                    continue
+                            if isinstance(event, SegmentEvent) and event.type is EventType.ERROR:
+                                failed = event
+                                continue
                             yield event
-                    stream = asking.stream
-                    assert stream is not None, "an answer that ended was read"
-                    change = None if failed is None else self._change_for(stream.error)
+                    answered, error = self._answered(asking)
+                    change = None if error is None else self._change_for(error)
                     if change is not None:
                         yield change
                         continue
@@ -349,42 +350,43 @@ class Agent:
                         self._keep_interrupted(asking.stream)
                     raise
 
-                answer = stream.message
+                answer = answered.message
                 answer.origin = self._connection.provider
-                if stream.error is not None:
+                if error is not None:
                     answer = broken_answer(answer, self._connection.wire)
                     said = self._context.tokens([*self.messages, answer]) if answer.parts else 0
-                    spent.answered(stream.usage, said)
+                    spent.answered(answered.usage, said)
                     if not answer.tool_calls:
                         self._kept.answered(answer)
-                        self._mention_media(stream.error)
-                        raise stream.error
+                        self._mention_media(error)
+                        raise error
                 else:
-                    spent.answered(stream.usage, self._context.answered([*self.messages, answer], stream.usage))
+                    spent.answered(answered.usage, self._context.answered([*self.messages, answer], answered.usage))
                 may_call = tool_choice != "none"
                 if may_call:
                     tool_choice = "auto"  # what was asked for has been done; asked for again, no run would end
                 if answer.tool_calls:
-                    async with aclosing(self._answer_calls(answer, stream, may_call)) as call_events:
+                    async with aclosing(self._answer_calls(answer, answered, may_call)) as call_events:
                         async for call_event in call_events:
                             yield call_event
                     results = [part for part in self.messages[-1].parts if isinstance(part, ToolResultPart)]
-                    spent.made_calls(answer.tool_calls, results, ran=may_call and bool(stream.invocations))
+                    spent.made_calls(answer.tool_calls, results, ran=may_call and bool(answered.invocations))
                 else:
                     self._kept.answered(answer)
-                    if stream.stop_reason is StopReason.PAUSE:
+                    if answered.stop_reason is StopReason.PAUSE:
                         continue  # the provider wants the turn as it stands sent back, and goes on
-                    if not mistakes.made(stream):
-                        yield RunFinished(answer.text, stream.stop_reason or StopReason.STOP, spent.turns, spent.usage)
+                    if not answered.mistake:
+                        reason = answered.stop_reason or StopReason.STOP
+                        yield RunFinished(answer.text, reason, spent.turns, spent.usage)
                         return
                     spent.made_calls((), (), ran=False)
-                if mistakes.made(stream):
-                    self._kept.said(user(mistakes.words(stream)))
+                if answered.mistake:
+                    self._kept.said(user(answered.mistake))
         except ToolwireError as error:
             self.failure = error
             yield RunFailed(error.info(), spent.turns, spent.usage)
 
-    def _asking(self, tool_choice: str) -> Asking:
+    def _asking(self, tool_choice: str) -> Asked:
         """The next request, with the conversation as it stands."""
 
         def make_request() -> HttpRequest:
@@ -392,7 +394,18 @@ class Agent:
                 messages=self.messages, tools=self._tools, parser=self._parser, tool_choice=tool_choice
             )
 
-        return self._sending(make_request, self._tools, self._parser, self._mend)
+        mistakes = Mistakes(self._tools, self._parser)
+        asking = self._sending(make_request, self._tools, self._parser, self._mend, mistakes)
+        return asking if self._steps is None else self._steps.asking(self._kept.turn, asking)
+
+    def _answered(self, asking: Asked) -> tuple[ModelAnswer, ToolwireError | None]:
+        """What came of a request, and its error: of one that was told again, both are as they were written down."""
+        answered = asking.answer
+        if asking.stream is not None:
+            return answered, asking.stream.error
+        if answered.mended:
+            self._leave_out_refused()
+        return answered, None if answered.error is None else revived(answered.error)
 
     def _sending(
         self,
@@ -400,6 +413,7 @@ class Agent:
         tools: ToolRegistry | None = None,
         parser: StreamParser = NATIVE,
         mend: Callable[[ToolwireError], bool] = lambda _: False,
+        mistakes: Mistakes | None = None,
     ) -> Asking:
         def make_stream(request: HttpRequest) -> Stream:
             return Stream(
@@ -420,6 +434,7 @@ class Agent:
             retries=self._retries,
             redactor=self._redactor,
             mend=mend,
+            mistakes=mistakes,
             sleep=self._sleep,
         )
 
@@ -427,12 +442,14 @@ class Agent:
         """What an answer beside the conversation used up."""
         self.spent.answered(usage, self._context.tokens(messages))
 
-    async def _answer_calls(self, answer: Message, stream: Stream, may_call: bool) -> AsyncGenerator[AgentEvent, None]:
+    async def _answer_calls(
+        self, answer: Message, answered: ModelAnswer, may_call: bool
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Runs what may run; the history gets the answer with one result for each of its calls, in their order.
 
         Also when it is cancelled in between: the history never holds a call without a result.
         """
-        invocations, problems = stream.invocations, stream.problems
+        invocations, problems = answered.invocations, answered.problems
         if not may_call:  # some services do not know `none`, and a model may write a call that it was not told of
             invocations, problems = [], dict.fromkeys([part.id for part in answer.tool_calls], NO_CALLS)
         calls = self._host.calls = Calls(self._bench, answer.tool_calls, invocations, problems, turn=self._kept.turn)
@@ -490,8 +507,9 @@ class Agent:
 
     def _mend(self, error: ToolwireError) -> bool:
         """Leaves out what this provider gave to go back with its answers, where it refuses that; nothing else would."""
-        if error.facts.get("refused") != "reasoning":
-            return False
+        return error.facts.get("refused") == "reasoning" and self._leave_out_refused()
+
+    def _leave_out_refused(self) -> bool:
         foreign = as_foreign(self.messages, self._connection.provider, self._connection.wire)
         if foreign is not None:
             self._kept.rewritten(foreign)

@@ -116,7 +116,7 @@ class Gate:
     """Decides each call and remembers the tickets it has given out.
 
     Without `ask` it is headless: what would be asked is denied, with a reason that the model sees. `environment` is
-    what children of tools get; tickets are bound to it.
+    what children of tools get; tickets are bound to it. Without `answer_seconds` a person is waited for without end.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Gate:
         environment: Mapping[str, str] | None = None,
         memory: Memory | None = None,
         audit: Audit | None = None,
-        answer_seconds: float = ANSWER_SECONDS,
+        answer_seconds: float | None = ANSWER_SECONDS,
         ticket_seconds: float = TICKET_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -12,11 +12,10 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ... import errors
 from ...approval.gate import Denial, Gate, Ticket
 from ...approval.policy import Mode, Policy
 from ...approval.request import Answer, ApprovalRequest
-from ...errors import ErrorInfo, RecordingFailed, ToolwireError
+from ...errors import ErrorInfo, RecordingFailed, revived
 from ...execution.executor import Executor, ToolResult
 from ...execution.reporting import OnProgress
 from ...stream.invocation import ToolInvocation
@@ -277,17 +276,6 @@ class PlayedExecutor(Executor):
                 return step.result
         await played.reach(call.id, None)
         raise AssertionError("what has no end is stopped")
-
-
-def revived(info: ErrorInfo) -> ToolwireError:
-    """The error that an `ErrorInfo` was made of, as far as it tells."""
-    kind = getattr(errors, info.type, ToolwireError)
-    if not (isinstance(kind, type) and issubclass(kind, ToolwireError)):
-        kind = ToolwireError
-    error: ToolwireError = kind.__new__(kind)
-    ToolwireError.__init__(error, info.message, hint=info.hint)
-    error.facts = {name: value for name, value in info.facts.items() if value is not None}
-    return error
 
 
 def _is_content(event: AgentEvent) -> bool:

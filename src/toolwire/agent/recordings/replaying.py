@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ...errors import RecordingFailed, ToolwireError
+from ...errors import RecordingFailed, ToolwireError, revived
 from ...messages import Message
 from ...providers.catalog import split_model
 from ...providers.endpoint import Endpoint
@@ -24,7 +24,7 @@ from ..events import AgentEvent, RequestRetried, RunEnd, RunFailed, RunFinished,
 from ..hooks import Hooks
 from ..loop import Agent
 from .masking import Mask
-from .playing import Played, PlayedExecutor, PlayedGate, PlayedToolbox, Recut, as_played, revived
+from .playing import Played, PlayedExecutor, PlayedGate, PlayedToolbox, Recut, as_played
 from .recorded import Header, RecordedRun, Recording
 from .recorded import load_recording as load_recording
 
