@@ -157,6 +157,10 @@ class McpFailed(ToolwireError):
     """
 
 
+class DurableFailed(ToolwireError):
+    """A durable run, or the database that keeps it, cannot do what was asked. Facts: run, url, state."""
+
+
 class LocalModelError(ToolwireError):
     """The embedded model could not be installed or started."""
 

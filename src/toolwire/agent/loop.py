@@ -214,6 +214,13 @@ class Agent:
         """Goes on with the conversation of another agent, which asks nothing more: another model, other tools."""
         self._kept.follow(other._kept)
 
+    def take_up(self, messages: Sequence[Message], turn: int) -> None:
+        """Goes on with a conversation that was kept elsewhere, after `turn` requests. Its own system prompt stays."""
+        if not (messages and messages[0].role == "system"):
+            messages = [*(each for each in self.messages if each.role == "system"), *messages]
+        self._kept.messages[:] = messages
+        self._kept.turn = turn
+
     async def __aenter__(self) -> Agent:
         await self._connection.open()
         return self

@@ -1,0 +1,156 @@
+"""One attempt at a run: the agent's loop from its beginning, told from records as far as they go, then done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from typing import NamedTuple, NoReturn
+
+import msgspec
+
+from ..agent.bounds import Bounds
+from ..agent.events import (
+    AgentEvent,
+    ApprovalAnswered,
+    ApprovalAsked,
+    NestedEvent,
+    RunEnd,
+    RunFailed,
+    RunFinished,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnStarted,
+)
+from ..agent.loop import Agent
+from ..errors import DurableFailed, ErrorInfo, ToolwireError
+from .ledger import STALLS, Begun, Ledger
+from .records import RunSpec, RunState
+from .workplace import Leaving, Workplace
+
+_OF_CALLS = (ApprovalAnswered, ApprovalAsked, NestedEvent, ToolFinished, ToolProgress, ToolStarted)
+
+
+class DurableAgent(NamedTuple):
+    """An agent that a worker offers. `make` makes a new one for each attempt, with the `steps`, the `person` and the
+    `transport` of its workplace; its error refuses the run.
+
+    A run that was begun with one `version` goes on with no other, unless that one `accepts` it: what changes how calls
+    are answered (other tools under the same names, say) is another version.
+    """
+
+    name: str
+    make: Callable[[RunSpec, Workplace], Agent]
+    version: str = "1"
+    accepts: frozenset[str] = frozenset()
+
+
+class Attempt:
+    """Works on a run until it is over, or the place is left."""
+
+    def __init__(self, place: Workplace, ledger: Ledger, begun: Begun, offered: DurableAgent | None) -> None:
+        self._place = place
+        self._ledger = ledger
+        self._begun = begun
+        self._offered = offered
+        self._turn = 0
+
+    async def work(self) -> RunState:
+        """How the run ended. Raises `CancelledError` where it did not."""
+        if self._begun.stalled >= STALLS:
+            return await self._end(RunFailed(_stalled(self._begun.stalled), 0), None)
+        agent = await self._agent()
+        try:
+            end: RunEnd | None = None
+            async with aclosing(agent.run(self._begun.spec.prompt)) as events:
+                async for event in events:
+                    self._tell(event)
+                    if isinstance(event, RunEnd):
+                        end = event
+            assert end is not None, "a run has an end"
+            self._place.check()
+            return await self._end(end, agent)
+        finally:
+            with suppress(ToolwireError):
+                await agent.close()
+
+    async def _agent(self) -> Agent:
+        spec, offered, place = self._begun.spec, self._offered, self._place
+        if offered is None:
+            self._refuse(
+                DurableFailed(
+                    f"this worker has no agent {spec.agent!r}",
+                    hint="Start a worker that has it, then resume the run.",
+                    agent=spec.agent,
+                )
+            )
+        begun_by, version = self._begun.version, offered.version
+        if begun_by and begun_by != offered.version and begun_by not in offered.accepts:
+            self._refuse(
+                DurableFailed(
+                    f"the run was begun by version {begun_by} of the agent {offered.name!r}, and this worker has "
+                    f"version {offered.version}",
+                    hint="Resume it where that version works, or fork it from its first step to begin anew.",
+                    agent=offered.name,
+                    begun_by=begun_by,
+                    here=offered.version,
+                )
+            )
+        if not begun_by:
+            await place.write(lambda: self._ledger.mark(place.run, place.attempt, agent_version=version))
+        try:
+            agent = offered.make(spec, place)
+        except ToolwireError as error:
+            self._refuse(error)
+        if spec.history:
+            agent.take_up(spec.history, spec.turn)
+        for rule in await asyncio.to_thread(self._ledger.rules, place.run):
+            agent.policy.remember(rule)
+        return agent
+
+    def _refuse(self, error: ToolwireError) -> NoReturn:
+        self._place.leave(Leaving(RunState.REFUSED, error=error.info()))
+        raise asyncio.CancelledError
+
+    def _tell(self, event: AgentEvent) -> None:
+        if isinstance(event, TurnStarted):
+            self._turn = event.turn
+        id = event.id if isinstance(event, _OF_CALLS) else ""
+        self._place.log.tell(self._turn, id, event)
+        if isinstance(event, ToolStarted):
+            self._place.told_start((self._turn, id))
+
+    async def _end(self, end: RunEnd, agent: Agent | None) -> RunState:
+        place = self._place
+        await place.flush()
+        finished = isinstance(end, RunFinished)
+        state = RunState.FINISHED if finished else RunState.FAILED
+        error = end.error if isinstance(end, RunFailed) else None
+        await place.write(
+            lambda: self._ledger.end(
+                place.run,
+                place.attempt,
+                state,
+                text=end.text if isinstance(end, RunFinished) else "",
+                error=error,
+                turns=end.turns,
+                usage=end.usage,
+                conversation=agent.messages if agent is not None else (),
+            )
+        )
+        return state
+
+
+def bounds_of(spec: RunSpec, own: Bounds) -> Bounds:
+    """The bounds of a run: time is no bound of one attempt, but of the run (`deadline`)."""
+    return msgspec.structs.replace(spec.bounds or own, seconds=None)
+
+
+def _stalled(times: int) -> ErrorInfo:
+    error = DurableFailed(
+        f"{times} workers in a row were lost while they worked on it, at the same step",
+        hint="Look at what that step does (toolwire runs show), then resume the run.",
+        times=times,
+    )
+    return error.info()

@@ -1,0 +1,300 @@
+"""The one database of a set of workers: an SQLite file on one machine, PostgreSQL for many.
+
+The engine keeps its own tables in it; ours are beside them, and hold what it does not: who works and lives, the events
+of every run, the questions to people, the calls that may have had effects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from ..errors import ConfigError, DurableFailed
+from ..folders import state_folder
+from ..refusals import shown_url
+
+_T = TypeVar("_T")
+
+VARIABLE = "TOOLWIRE_DATABASE"
+SCHEMA = 1
+"""Of our tables."""
+_BUSY_SECONDS, _POOL_SECONDS, _CONNECT_SECONDS = 30.0, 60.0, 10.0
+_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_LOCK = 7110457281
+"""Of PostgreSQL, while tables are made: a number that nobody else has."""
+
+TABLES = sa.MetaData()
+
+meta = sa.Table("toolwire_meta", TABLES, sa.Column("schema", sa.Integer, nullable=False))
+
+runs = sa.Table(
+    "toolwire_runs",
+    TABLES,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("agent", sa.Text, nullable=False),
+    sa.Column("agent_version", sa.Text, nullable=False, server_default=""),
+    sa.Column("format", sa.Integer, nullable=False),
+    sa.Column("queue", sa.Text, nullable=False),
+    sa.Column("priority", sa.Integer, nullable=False),
+    sa.Column("spec", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+    sa.Column("started", sa.Float),
+    sa.Column("updated", sa.Float, nullable=False),
+    sa.Column("ended", sa.Float),
+    sa.Column("timeout", sa.Float),
+    sa.Column("deadline", sa.Float),
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("stalled", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("worker", sa.Text, nullable=False, server_default=""),
+    sa.Column("wanted", sa.Text, nullable=False, server_default=""),
+    sa.Column("position", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("signals", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("seen", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("turns", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("usage", sa.Text, nullable=False, server_default=""),
+    sa.Column("text", sa.Text, nullable=False, server_default=""),
+    sa.Column("conversation", sa.Text, nullable=False, server_default=""),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("parent", sa.Text, nullable=False, server_default=""),
+    sa.Column("forked", sa.Text, nullable=False, server_default=""),
+    sa.Index("toolwire_runs_state", "state", "created"),
+    sa.Index("toolwire_runs_worker", "worker"),
+    sa.Index("toolwire_runs_parent", "parent"),
+)
+
+events = sa.Table(
+    "toolwire_events",
+    TABLES,
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("first", sa.Integer, primary_key=True),
+    sa.Column("last", sa.Integer, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("withdraws", sa.Boolean, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+)
+
+questions = sa.Table(
+    "toolwire_questions",
+    TABLES,
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("turn", sa.Integer, primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("asked", sa.Float, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("answered", sa.Float),
+    sa.Column("answer", sa.Text, nullable=False, server_default=""),
+)
+
+effects = sa.Table(
+    "toolwire_effects",
+    TABLES,
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("turn", sa.Integer, primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tool", sa.Text, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+
+workers = sa.Table(
+    "toolwire_workers",
+    TABLES,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("format", sa.Integer, nullable=False),
+    sa.Column("queues", sa.Text, nullable=False),
+    sa.Column("agents", sa.Text, nullable=False),
+    sa.Column("started", sa.Float, nullable=False),
+    sa.Column("beats", sa.Integer, nullable=False),
+    sa.Column("beat", sa.Float, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("taken", sa.Text, nullable=False, server_default=""),
+)
+
+rates = sa.Table(
+    "toolwire_rates",
+    TABLES,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("next", sa.Float, nullable=False),
+    sa.Column("seen", sa.Float, nullable=False),
+)
+
+
+def database_url(env: Mapping[str, str], given: str | None = None) -> str:
+    """What was given, else `TOOLWIRE_DATABASE`, else an SQLite file in the state folder."""
+    url = given or env.get(VARIABLE, "").strip()
+    return url or f"sqlite:///{state_folder(env) / 'runs.db'}"
+
+
+class Database:
+    """One process's connections. Every method may be called from any thread; `use` from the event loop."""
+
+    def __init__(self, url: str, *, patience: float | None = None) -> None:
+        self.url = _checked(url)
+        self.shown = shown_url(url) if not url.startswith("sqlite") else url
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            self._make_folder()
+        self.engine = _engine(self.url, patience)
+        self._closed = threading.Event()
+
+    def alone(self, patience: float) -> Database:
+        """The same over one connection of its own, which waits for this many seconds at most for a lock or an answer.
+
+        For what must not stand in line behind everything else, such as a sign of life.
+        """
+        return Database(self.url.render_as_string(hide_password=False), patience=patience)
+
+    def prepare(self, engine: Callable[[], None] = lambda: None) -> None:
+        """Makes our tables, and those of an engine, where they are missing; refuses a database of another form.
+
+        One process at a time does so: many workers may be started at once.
+        """
+        try:
+            with self._alone():
+                with self.engine.begin() as connection:
+                    self._make_tables(connection)
+                engine()
+        except sa.exc.DBAPIError as error:
+            raise self._unreachable(error) from error
+
+    def _make_tables(self, connection: sa.Connection) -> None:
+        TABLES.create_all(connection)
+        found = connection.execute(sa.select(meta.c.schema)).scalar()
+        if found is None:
+            connection.execute(meta.insert().values(schema=SCHEMA))
+        elif found != SCHEMA:
+            raise DurableFailed(
+                f"the database is of form {found}, and this Toolwire knows form {SCHEMA}",
+                hint="Use the Toolwire that made it, or another database.",
+                url=self.shown,
+            )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process is in here meanwhile."""
+        if self.is_sqlite:
+            import fcntl
+
+            with open(f"{self.url.database}.lock", "w") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                yield
+            return
+        with self.engine.connect() as connection:
+            connection.execute(sa.select(sa.func.pg_advisory_lock(_LOCK)))
+            try:
+                yield
+            finally:
+                connection.execute(sa.select(sa.func.pg_advisory_unlock(_LOCK)))
+
+    def do(self, work: Callable[[sa.Connection], _T], *, seconds: float | None = None) -> _T:
+        """Does the work in one transaction; again after a lost connection, for as long as it takes, or `seconds`.
+
+        So that what is done twice must be the same as done once.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        pause = _PAUSE
+        while True:
+            try:
+                with self.engine.begin() as connection:
+                    return work(connection)
+            except sa.exc.DBAPIError as error:
+                late = until is not None and time.monotonic() + pause > until
+                if late or self._closed.is_set() or not _passes(error):
+                    raise self._unreachable(error) from error
+            self._closed.wait(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def use(self, work: Callable[[sa.Connection], _T]) -> _T:
+        """The same, without holding up the event loop."""
+        return await asyncio.to_thread(self.do, work)
+
+    def close(self) -> None:
+        """Ends all connections, and all waiting for one."""
+        self._closed.set()
+        self.engine.dispose()
+
+    def insert(self, table: sa.Table) -> Any:
+        """An INSERT that knows `on_conflict_do_nothing` and its like."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    def _make_folder(self) -> None:
+        path = self.url.database
+        if not path or path == ":memory:":
+            raise ConfigError(
+                "a database in memory is gone with its process", hint="Name a file: sqlite:////home/me/runs.db"
+            )
+        folder = Path(path).resolve().parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # What runs say and do is nobody else's business.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            raise DurableFailed(f"the database cannot be made: {error}", hint="Name another file.", url=path) from None
+
+    def _unreachable(self, error: sa.exc.DBAPIError) -> DurableFailed:
+        words = str(error.orig or error).strip().splitlines()
+        return DurableFailed(
+            f"the database does not answer: {words[0] if words else type(error).__name__}",
+            hint="Is it running, and is the address right? See toolwire worker --help.",
+            url=self.shown,
+        )
+
+
+def _checked(url: str) -> sa.URL:
+    """The address as SQLAlchemy takes it, with the driver that is installed."""
+    try:
+        made = sa.make_url(url)
+        backend = made.get_backend_name()
+    except sa.exc.ArgumentError:
+        made, backend = None, ""
+    if made is None or backend not in ("sqlite", "postgresql", "postgres"):
+        raise ConfigError(
+            f"{shown_url(url)!r} is no address of a database",
+            hint="Give sqlite:////home/me/runs.db or postgresql://user:password@host:5432/name.",
+        )
+    return made if backend == "sqlite" else made.set(drivername="postgresql+psycopg")
+
+
+def _engine(url: sa.URL, patience: float | None) -> sa.Engine:
+    pool: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": _POOL_SECONDS}
+    if patience is not None:
+        pool = {"pool_size": 1, "max_overflow": 0, "pool_timeout": patience}
+    if url.get_backend_name() != "sqlite":
+        waits = {"connect_timeout": max(2, round(patience or _CONNECT_SECONDS))}
+        if patience is not None:
+            waits["tcp_user_timeout"] = max(1, round(patience * 1000))
+        return sa.create_engine(url, **pool, pool_pre_ping=True, connect_args=waits)
+    engine = sa.create_engine(url, **pool)
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        connection.isolation_level = "IMMEDIATE"
+        connection.execute(f"PRAGMA busy_timeout={round((patience or _BUSY_SECONDS) * 1000)}")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA journal_mode=WAL")
+
+    return engine
+
+
+def _passes(error: sa.exc.DBAPIError) -> bool:
+    """Whether the database may answer in a moment: the connection was lost, or someone else held it."""
+    if error.connection_invalidated or isinstance(error, (sa.exc.OperationalError, sa.exc.InterfaceError)):
+        return "no such table" not in str(error.orig)
+    state = getattr(error.orig, "sqlstate", None) or ""
+    return state[:2] in ("08", "57", "40")

@@ -1,0 +1,208 @@
+"""DBOS as the engine (`engine.Engine`): a run is one of its workflows, with the same id.
+
+What goes into its tables is JSON, never a pickle: whoever can write to the database can make no worker run their code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError, DurableFailed
+from .engine import Body, Held, Lost, QueueLimits
+from .records import FORMAT, StepInfo
+
+if TYPE_CHECKING:
+    from .database import Database
+
+APPLICATION = "toolwire"
+VERSION = f"toolwire-{FORMAT}"
+"""DBOS gives a run to workers of its own version alone."""
+WORKFLOW = "toolwire-run"
+_HIGHEST_PRIORITY = 1
+_PAGE = 1000
+
+
+class DbosEngine:
+    """For any process; needs no worker. Its tables are made by `prepare`."""
+
+    def __init__(self, database: Database) -> None:
+        _quiet()
+        self._database = database
+        self._made: Any = None
+
+    def prepare(self) -> None:
+        """Makes the tables of DBOS, or brings them up to date."""
+        from dbos import DBOSClient
+
+        url = self._database.url.render_as_string(hide_password=False)
+        _DBOS().migrate(url)
+        self._made = DBOSClient(
+            system_database_engine=self._database.engine, serializer=_serializer(), application_name=APPLICATION
+        )
+
+    @property
+    def _client(self) -> Any:
+        if self._made is None:
+            self.prepare()
+        return self._made
+
+    def submit(self, run: str, queue: str, priority: int) -> None:
+        """Puts a new run into a queue; one that is there already stays as it is."""
+        self._client.enqueue(
+            {
+                "workflow_name": WORKFLOW,
+                "queue_name": queue,
+                "workflow_id": run,
+                "app_version": VERSION,
+                "priority": _HIGHEST_PRIORITY + priority,
+            }
+        )
+
+    def move(self, run: str, queue: str) -> None:
+        """Takes the run from whoever has it and puts it into a queue, unless it is over."""
+        from dbos import error
+
+        try:
+            self._client.resume_workflow(run, queue_name=queue)
+        except error.DBOSNonExistentWorkflowError:
+            raise DurableFailed("the engine does not have this run", run=run) from None
+
+    def cancel(self, run: str) -> None:
+        """Nobody is given the run any more until it is moved."""
+        self._client.cancel_workflow(run)
+
+    def fork(self, run: str, new: str, step: int, queue: str) -> None:
+        """A new run, in a queue, that has the steps of another one before this one."""
+        from dbos import SetWorkflowID
+
+        with SetWorkflowID(new):
+            self._client.fork_workflow(run, step, application_version=VERSION, queue_name=queue)
+
+    def limit(self, queue: QueueLimits, *, poll: float) -> None:
+        """From now on these limits hold for a queue."""
+        self._client.register_queue(
+            queue.name,
+            worker_concurrency=queue.here,
+            global_concurrency=queue.everywhere,
+            polling_interval_sec=poll,
+            on_conflict="always_update",
+        )
+
+    def steps(self, run: str) -> list[StepInfo]:
+        """What is recorded."""
+        found = []
+        for step in self._client.list_workflow_steps(run, load_output=False):
+            begun, ended = step["started_at_epoch_ms"], step["completed_at_epoch_ms"]
+            seconds = None if begun is None or ended is None else (ended - begun) / 1000
+            found.append(StepInfo(number=step["function_id"], name=step["function_name"], seconds=seconds))
+        return found
+
+    def record(self, run: str, step: int) -> str | None:
+        """What a step recorded."""
+        for each in self._client.list_workflow_steps(run):
+            if each["function_id"] == step:
+                return each["output"] if isinstance(each["output"], str) else None
+        return None
+
+    def held(self) -> list[Held]:
+        """All runs that some worker has."""
+        rows = self._client.list_workflows(
+            status="PENDING", name=WORKFLOW, load_input=False, load_output=False, limit=_PAGE
+        )
+        return [Held(row.workflow_id, row.executor_id or "") for row in rows]
+
+    def lying(self, queue: str) -> list[str]:
+        """The runs that lie in a queue."""
+        rows = self._client.list_workflows(
+            status="ENQUEUED", queue_name=queue, load_input=False, load_output=False, limit=_PAGE
+        )
+        return [row.workflow_id for row in rows]
+
+    def forget(self, runs: Sequence[str]) -> None:
+        """Deletes runs that are over, with all that is recorded of them."""
+        self._client.delete_workflows(list(runs))
+
+    def close(self) -> None:
+        """The connections are the database's."""
+        if self._made is not None:
+            self._made.destroy()
+            self._made = None
+
+
+class DbosWorker:
+    """DBOS at work: one in a process, which is why it can be started again only when it was stopped."""
+
+    def __init__(self, database: Database) -> None:
+        _quiet()
+        self._database = database
+
+    async def start(self, worker: str, queues: Sequence[str], body: Body) -> None:
+        """From now on runs of these queues are given to `body`."""
+        DBOS = _DBOS()
+        config = {
+            "name": APPLICATION,
+            "system_database_engine": self._database.engine,
+            "system_database_url": self._database.url.render_as_string(hide_password=False),
+            "executor_id": worker,
+            "application_version": VERSION,
+            "serializer": _serializer(),
+            "run_migrations": False,
+            "use_listen_notify": not self._database.is_sqlite,
+            "console_log_level": "CRITICAL",
+        }
+        DBOS(config=config)
+
+        async def work() -> str:
+            await body(DBOS.workflow_id)
+            return ""
+
+        work.__qualname__ = WORKFLOW
+        DBOS.workflow(name=WORKFLOW)(work)
+        DBOS.listen_queues(list(queues))
+        DBOS.launch()  # on this loop: workflows run here
+
+    async def step(self, name: str, do: Callable[[], Awaitable[str]]) -> str:
+        """What a step of the run at hand gives."""
+        from dbos import error
+
+        async def done() -> str:
+            return await do()
+
+        try:
+            given: str = await _DBOS().run_step_async({"name": name}, done)
+            return given
+        except (error.DBOSWorkflowCancelledError, error.DBOSWorkflowConflictIDError):
+            raise Lost from None
+
+    async def stop(self) -> None:
+        """Nothing more is given out."""
+        # DBOS has made its threads those of the event loop, and ends them.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="toolwire"))
+        await asyncio.to_thread(_DBOS().destroy, destroy_registry=True)
+
+
+def _DBOS() -> Any:
+    from dbos import DBOS
+
+    return DBOS
+
+
+def _serializer() -> Any:
+    from dbos import DBOSPortableJSONSerializer
+
+    return DBOSPortableJSONSerializer()
+
+
+def _quiet() -> None:
+    """What DBOS has to say goes to its own logger, and from there nowhere unless someone listens."""
+    try:
+        import dbos  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            "durable runs need the package dbos", hint="Install it with: pip install 'toolwire[durable]'"
+        ) from None
+    logging.getLogger("dbos").setLevel(logging.CRITICAL)

@@ -1,0 +1,109 @@
+"""The border to the engine: all that Toolwire needs of one. DBOS is behind it; another could be put there.
+
+What is asked of an engine: to keep runs in queues and hand each to one worker, to record a step once and give it back
+when the run is worked on again, to move a run to another queue, and to copy the beginning of one. It need not know what
+a run or a step does, who lives, or what was told: that is kept beside it, in tables of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from .records import StepInfo
+
+Body = Callable[[str], Awaitable[None]]
+"""Works on the run of this id until it is over. Cancelled, it leaves the run as it stands."""
+
+
+class QueueLimits(NamedTuple):
+    """One queue that a worker listens to."""
+
+    name: str
+    here: int
+    """Runs of it that one worker works on at a time."""
+    everywhere: int | None = None
+    """That all workers together do."""
+
+
+class Held(NamedTuple):
+    """A run that the engine has given to a worker."""
+
+    run: str
+    worker: str
+
+
+class Lost(Exception):
+    """The engine has given the run to someone else, or it was cancelled: nothing of it may be recorded any more."""
+
+
+class Engine(Protocol):
+    """What any process may do with runs. Every method talks to the database and is called in a thread."""
+
+    def prepare(self) -> None:
+        """Makes what the engine needs in the database."""
+        ...
+
+    def submit(self, run: str, queue: str, priority: int) -> None:
+        """Puts a new run into a queue; one that is there already stays as it is."""
+        ...
+
+    def move(self, run: str, queue: str) -> None:
+        """Takes the run from whoever has it and puts it into a queue, unless it is over; its steps stay."""
+        ...
+
+    def cancel(self, run: str) -> None:
+        """Nobody is given the run any more until it is moved."""
+        ...
+
+    def fork(self, run: str, new: str, step: int, queue: str) -> None:
+        """A new run, in a queue, that has the steps of another one before this one."""
+        ...
+
+    def limit(self, queue: QueueLimits, *, poll: float) -> None:
+        """From now on these limits hold for a queue, and workers look into it every `poll` seconds."""
+        ...
+
+    def steps(self, run: str) -> list[StepInfo]:
+        """What is recorded."""
+        ...
+
+    def record(self, run: str, step: int) -> str | None:
+        """What a step recorded."""
+        ...
+
+    def held(self) -> list[Held]:
+        """All runs that some worker has."""
+        ...
+
+    def lying(self, queue: str) -> list[str]:
+        """The runs that lie in a queue."""
+        ...
+
+    def forget(self, runs: Sequence[str]) -> None:
+        """Deletes runs that are over, with all that is recorded of them."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        ...
+
+
+class WorkingEngine(Protocol):
+    """What a worker does with an engine: one in a process."""
+
+    async def start(self, worker: str, queues: Sequence[str], body: Body) -> None:
+        """From now on runs of these queues are given to `body`, each to one worker."""
+        ...
+
+    async def step(self, name: str, do: Callable[[], Awaitable[str]]) -> str:
+        """What a step of the run at hand gives: recorded, or else done now and recorded; raises `Lost`.
+
+        Steps are told apart by the order in which they are begun, which must be the same each time. What is cancelled
+        is not recorded.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """Nothing more is given out; what is worked on must have ended."""
+        ...

@@ -1,0 +1,80 @@
+"""A new run that has the beginning of another: its row, and what was told of that beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from ..agent.events import RunEnd
+from .database import Database, events, runs
+from .event_json import decode_events, encode_event, is_voidable, kind_of
+from .ledger import Ledger
+from .records import AttemptWithdrawn, RunEvent, RunInfo, StepInfo
+
+_BATCH = 500
+
+
+def copy_run(database: Database, ledger: Ledger, info: RunInfo, new: str, steps: Sequence[StepInfo]) -> None:
+    """Writes down a run that begins as another one did, up to and with these steps."""
+    kept = _kept(database, info.id, steps)
+    ledger.add(
+        new,
+        ledger.spec(info.id),
+        queue=info.queue,
+        priority=info.priority,
+        timeout=None,
+        parent="",
+        forked=info.id,
+        position=len(kept),
+    )
+
+    def work(connection: sa.Connection) -> None:
+        connection.execute(runs.update().where(runs.c.id == new).values(agent_version=info.agent_version))
+        for first in range(0, len(kept), _BATCH):
+            page = kept[first : first + _BATCH]
+            body = ",".join(
+                encode_event(number, each.turn, each.id, each.event) for number, each in enumerate(page, first + 1)
+            )
+            connection.execute(
+                database.insert(events)
+                .values(
+                    run=new,
+                    first=first + 1,
+                    last=first + len(page),
+                    attempt=0,
+                    at=page[-1].at,
+                    withdraws=False,
+                    body=f"[{body}]",
+                )
+                .on_conflict_do_nothing()
+            )
+
+    database.do(work)
+
+
+def _kept(database: Database, run: str, steps: Sequence[StepInfo]) -> list[RunEvent]:
+    """What was told of these steps, and is not void."""
+    units = {(0, ""), *(_unit(step.name) for step in steps)}
+    wanted = sa.select(events).where(events.c.run == run).order_by(events.c.first)
+    told: list[RunEvent] = []
+    void: set[tuple[int, str, int]] = set()
+    for row in database.do(lambda connection: connection.execute(wanted).all()):
+        for position, turn, id, event in decode_events(row.body):
+            if isinstance(event, AttemptWithdrawn):
+                void.add((event.turn, event.id, event.attempt))
+            elif (turn, id) in units and not isinstance(event, RunEnd):
+                told.append(RunEvent(position, row.attempt, turn, id, event, row.at))
+    return [each for each in told if not _is_void(each, void)]
+
+
+def _is_void(each: RunEvent, void: set[tuple[int, str, int]]) -> bool:
+    return (each.turn, each.id, each.attempt) in void and is_voidable(kind_of(each.event), each.id)
+
+
+def _unit(name: str) -> tuple[int, str]:
+    """`answer 3` is of the turn itself, `call 3 tool id` of the call."""
+    words = name.split(" ")
+    if words[0] == "answer":
+        return int(words[1]), ""
+    return int(words[1]), words[-1]

@@ -1,0 +1,485 @@
+"""The rows of runs: how each stands, and who may write for it.
+
+`attempt` is the fence. Each time someone begins, takes over, cancels or pauses a run it is raised, and whoever works on
+the run writes only where it is still their own. Whoever finds another one there has lost the run and does nothing more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from ..agent.events import RunEnd
+from ..approval.request import Scope
+from ..approval.rules import Rule
+from ..chunks import TokenUsage
+from ..errors import DurableFailed, ErrorInfo
+from ..messages import Message
+from .database import Database, effects, events, questions, runs, workers
+from .event_json import encode_event
+from .records import FORMAT, Question, RunInfo, RunSpec, RunState, to_json, to_text
+
+TITLE = 80
+STALLS = 5
+"""Workers that a run may lose in a row without a step of it having been recorded: it is what ends them."""
+
+
+class RunLost(Exception):
+    """Someone else has the run now."""
+
+
+class Begun(NamedTuple):
+    """A run that a worker has begun, or taken up."""
+
+    attempt: int
+    spec: RunSpec
+    queue: str
+    stalled: int
+    """How many attempts in a row ended without a step."""
+    version: str
+    """Of the agent that began it; empty: nobody has."""
+    signals: int
+
+
+class Ledger:
+    """All of it, for workers and whoever else. Methods are called in a thread (`Database.use` for the event loop)."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    # For anyone.
+
+    def add(
+        self,
+        id: str,
+        spec: RunSpec,
+        *,
+        queue: str,
+        priority: int,
+        timeout: float | None,
+        parent: str = "",
+        forked: str = "",
+        position: int = 0,
+    ) -> bool:
+        """Writes down a new run; False where there is one of this id."""
+        now = time.time()
+        words = " ".join(spec.prompt.text.split())
+        row = {
+            "id": id,
+            "title": to_text(words[:TITLE]) or "(no words)",
+            "state": RunState.QUEUED,
+            "agent": spec.agent,
+            "format": FORMAT,
+            "queue": queue,
+            "priority": priority,
+            "spec": to_json(spec),
+            "created": now,
+            "updated": now,
+            "timeout": timeout,
+            "parent": parent,
+            "forked": forked,
+            "position": position,
+        }
+        insert = self.database.insert(runs).values(**row).on_conflict_do_nothing()
+
+        def work(connection: sa.Connection) -> bool:
+            return bool(connection.execute(insert).rowcount)
+
+        return self.database.do(work)
+
+    def get(self, id: str) -> RunInfo | None:
+        """The run of exactly this id."""
+        found = self._infos(sa.select(runs, _waiting()).where(runs.c.id == id))
+        return found[0] if found else None
+
+    def beginning(self, id: str) -> list[RunInfo]:
+        """Two at most of the runs whose ids begin so."""
+        return self._infos(sa.select(runs, _waiting()).where(runs.c.id.startswith(id, autoescape=True)).limit(2))
+
+    def newest(
+        self, *, states: Iterable[RunState] = (), queue: str | None = None, parent: str | None = None, limit: int = 50
+    ) -> list[RunInfo]:
+        """The newest first."""
+        wanted = sa.select(runs, _waiting()).order_by(runs.c.created.desc(), runs.c.id).limit(limit)
+        if among := [str(state) for state in states]:
+            wanted = wanted.where(runs.c.state.in_(among))
+        if queue is not None:
+            wanted = wanted.where(runs.c.queue == queue)
+        if parent is not None:
+            wanted = wanted.where(runs.c.parent == parent)
+        return self._infos(wanted)
+
+    def spec(self, id: str) -> RunSpec:
+        """What it is to do."""
+
+        def work(connection: sa.Connection) -> str | None:
+            return connection.execute(sa.select(runs.c.spec).where(runs.c.id == id)).scalar()
+
+        found = self.database.do(work)
+        if found is None:
+            raise DurableFailed(f"there is no run {id}", run=id)
+        return msgspec.json.decode(found, type=RunSpec)
+
+    def stop(self, id: str, state: RunState, end: RunEnd | None = None, error: ErrorInfo | None = None) -> bool:
+        """Takes the run from whoever has it, and ends or pauses it; False where it is over already.
+
+        `end` is told as its last event.
+        """
+
+        def work(connection: sa.Connection) -> bool:
+            now = time.time()
+            values: dict[str, Any] = {
+                "state": state,
+                "attempt": runs.c.attempt + 1,
+                "worker": "",
+                "wanted": "",
+                "updated": now,
+            }
+            if state.is_over:
+                values["ended"] = now
+            if error is not None:
+                values["error"] = to_json(error)
+            if end is not None:
+                values["position"] = runs.c.position + 1
+            changed = (
+                runs.update()
+                .where(runs.c.id == id, runs.c.state.notin_([RunState.FINISHED, RunState.FAILED, state]))
+                .values(**values)
+                .returning(runs.c.position, runs.c.attempt)
+            )
+            row = connection.execute(changed).first()
+            if row is None:
+                return False
+            if end is not None:
+                body = encode_event(row.position, 0, "", end)
+                connection.execute(
+                    events.insert().values(
+                        run=id,
+                        first=row.position,
+                        last=row.position,
+                        attempt=row.attempt,
+                        at=now,
+                        withdraws=False,
+                        body=f"[{body}]",
+                    )
+                )
+            return True
+
+        return self.database.do(work)
+
+    def want(self, id: str, what: str) -> bool:
+        """Tells whoever works on the run what is wanted; False where nobody does."""
+        return self._change(id, {"wanted": what}, runs.c.state == RunState.RUNNING)
+
+    def queue_again(self, id: str) -> bool:
+        """The run is to be worked on again; False where it is not one that stands still."""
+        still = [RunState.PAUSED, RunState.CANCELLED, RunState.REFUSED]
+        values = {
+            "state": RunState.QUEUED,
+            "ended": None,
+            "error": "",
+            "stalled": 0,
+            "started": None,
+            "deadline": None,
+            "wanted": "",
+        }
+        return self._change(id, values, runs.c.state.in_(still))
+
+    def signal(self, id: str) -> None:
+        """Something came that the run may wait for."""
+        self._change(id, {"signals": runs.c.signals + 1}, sa.true())
+
+    def wake(self, id: str) -> bool:
+        """Whether the run waits and something came for it: it is queued from now on, by whoever is told True."""
+        values = {"state": RunState.QUEUED, "seen": runs.c.signals}
+        return self._change(id, values, runs.c.state == RunState.WAITING, runs.c.signals > runs.c.seen)
+
+    def to_wake(self) -> list[str]:
+        """The runs that wait, and for which something came."""
+
+        def work(connection: sa.Connection) -> list[str]:
+            wanted = sa.select(runs.c.id).where(runs.c.state == RunState.WAITING, runs.c.signals > runs.c.seen)
+            return list(connection.execute(wanted).scalars())
+
+        return self.database.do(work)
+
+    def late(self) -> list[str]:
+        """The runs whose time is over."""
+
+        def work(connection: sa.Connection) -> list[str]:
+            over = [RunState.FINISHED, RunState.FAILED, RunState.CANCELLED, RunState.REFUSED]
+            wanted = sa.select(runs.c.id).where(runs.c.deadline < time.time(), runs.c.state.notin_(over))
+            return list(connection.execute(wanted).scalars())
+
+        return self.database.do(work)
+
+    def delete(self, ids: list[str]) -> None:
+        """Forgets runs with all that is written of them."""
+
+        def work(connection: sa.Connection) -> None:
+            for table in (events, questions, effects):
+                connection.execute(table.delete().where(table.c.run.in_(ids)))
+            connection.execute(runs.delete().where(runs.c.id.in_(ids)))
+
+        self.database.do(work)
+
+    def ended_before(self, when: float, limit: int) -> list[str]:
+        """Runs that have been over for a while."""
+
+        def work(connection: sa.Connection) -> list[str]:
+            over = [RunState.FINISHED, RunState.FAILED, RunState.CANCELLED]
+            wanted = sa.select(runs.c.id).where(runs.c.state.in_(over), runs.c.ended < when).limit(limit)
+            return list(connection.execute(wanted).scalars())
+
+        return self.database.do(work)
+
+    # For workers.
+
+    def begin(self, id: str, worker: str) -> Begun | RunState:
+        """Takes the run; or says how it stands, where nobody is to work on it. Raises `RunLost` for one who is lost."""
+
+        def work(connection: sa.Connection) -> Begun | RunState:
+            now = time.time()
+            lives = sa.exists().where(workers.c.id == worker, workers.c.state.in_(["alive", "draining"]))
+            took = connection.execute(
+                runs.update()
+                .where(
+                    runs.c.id == id,
+                    runs.c.state.in_([RunState.QUEUED, RunState.RUNNING]),
+                    lives,
+                )
+                .values(
+                    state=RunState.RUNNING,
+                    worker=worker,
+                    attempt=runs.c.attempt + 1,
+                    stalled=runs.c.stalled + 1,
+                    started=sa.func.coalesce(runs.c.started, now),
+                    deadline=sa.func.coalesce(runs.c.deadline, now + runs.c.timeout),
+                    updated=now,
+                )
+                .returning(
+                    runs.c.attempt,
+                    runs.c.spec,
+                    runs.c.queue,
+                    runs.c.stalled,
+                    runs.c.agent_version,
+                    runs.c.signals,
+                )
+            ).first()
+            if took is not None:
+                spec = msgspec.json.decode(took.spec, type=RunSpec)
+                return Begun(took.attempt, spec, took.queue, took.stalled - 1, took.agent_version, took.signals)
+            state = connection.execute(sa.select(runs.c.state).where(runs.c.id == id)).scalar()
+            if state is None or state in (RunState.QUEUED, RunState.RUNNING):
+                raise RunLost
+            return RunState(state)
+
+        return self.database.do(work)
+
+    def mark(self, id: str, attempt: int, **values: Any) -> None:
+        """Changes what stands in the row of one's own run."""
+        if not self._change(id, values, runs.c.attempt == attempt):
+            raise RunLost
+
+    def park(self, id: str, attempt: int, state: RunState, seen: int | None, error: ErrorInfo | None = None) -> bool:
+        """The run waits, is paused or refused, and nobody works on it; False where something came for it since `seen`.
+
+        Then it is queued.
+        """
+        values: dict[str, Any] = {"state": state, "worker": "", "wanted": "", "stalled": 0}
+        if seen is not None:
+            values["seen"] = seen
+        if error is not None:
+            values["error"] = to_json(error)
+        unseen = sa.true() if seen is None else runs.c.signals == seen
+        if self._change(id, values, runs.c.attempt == attempt, unseen):
+            return True
+        queued = {"state": RunState.QUEUED, "worker": "", "stalled": 0, "seen": runs.c.signals}
+        if self._change(id, queued, runs.c.attempt == attempt):
+            return False
+        raise RunLost
+
+    def end(
+        self,
+        id: str,
+        attempt: int,
+        state: RunState,
+        *,
+        text: str = "",
+        error: ErrorInfo | None = None,
+        turns: int = 0,
+        usage: TokenUsage | None = None,
+        conversation: Sequence[Message] = (),
+    ) -> None:
+        """The run is over. With the `conversation`, another can go on from it."""
+        self.mark(
+            id,
+            attempt,
+            state=state,
+            ended=time.time(),
+            worker="",
+            wanted="",
+            text=to_text(text),
+            conversation=to_json(conversation),
+            error="" if error is None else to_json(error),
+            turns=turns,
+            usage="" if usage is None else to_json(usage),
+        )
+
+    def take_over(self, id: str, attempt: int) -> bool:
+        """Fences out whoever had the run in this attempt; False where someone did so already."""
+        values = {"attempt": attempt + 1, "state": RunState.QUEUED, "worker": ""}
+        going = [RunState.QUEUED, RunState.RUNNING]
+        return self._change(id, values, runs.c.attempt == attempt, runs.c.state.in_(going))
+
+    def attempts(self, ids: Iterable[str]) -> dict[str, tuple[int, RunState, str, float, str]]:
+        """Of these runs the attempt, the state, the worker, when they last changed, and the queue."""
+        wanted = sa.select(runs.c.id, runs.c.attempt, runs.c.state, runs.c.worker, runs.c.updated, runs.c.queue)
+
+        def work(connection: sa.Connection) -> dict[str, tuple[int, RunState, str, float, str]]:
+            rows = connection.execute(wanted.where(runs.c.id.in_(list(ids))))
+            return {row.id: (row.attempt, RunState(row.state), row.worker, row.updated, row.queue) for row in rows}
+
+        return self.database.do(work)
+
+    def held_by(self, worker: str) -> dict[str, tuple[int, str, int]]:
+        """Of the runs that this worker has: the attempt, what is wanted of it, and the signals."""
+        wanted = sa.select(runs.c.id, runs.c.attempt, runs.c.wanted, runs.c.signals).where(runs.c.worker == worker)
+
+        def work(connection: sa.Connection) -> dict[str, tuple[int, str, int]]:
+            return {row.id: (row.attempt, row.wanted, row.signals) for row in connection.execute(wanted)}
+
+        return self.database.do(work)
+
+    def living(self) -> set[str]:
+        """The workers that live, as far as is known."""
+
+        def work(connection: sa.Connection) -> set[str]:
+            lives = sa.select(workers.c.id).where(workers.c.state.in_(["alive", "draining"]))
+            return set(connection.execute(lives).scalars())
+
+        return self.database.do(work)
+
+    def rules(self, run: str) -> list[Rule]:
+        """What people have decided for longer than one call, in the order in which they did."""
+
+        def work(connection: sa.Connection) -> list[Question]:
+            answered = sa.select(questions).where(questions.c.run == run, questions.c.answered.is_not(None))
+            return [as_question(row) for row in connection.execute(answered.order_by(questions.c.answered))]
+
+        found = []
+        for each in self.database.do(work):
+            if each.request is None or each.answer is None or each.answer.scope is Scope.ONCE:
+                continue
+            offers = each.request.offers if each.answer.allowed else each.request.refusals
+            if 0 <= each.answer.offer < len(offers):
+                rule = offers[each.answer.offer].rule
+                found.append(msgspec.structs.replace(rule, source=f"{each.answer.scope} decision"))
+        return found
+
+    def effect(self, run: str, attempt: int, turn: int, id: str, tool: str) -> None:
+        """A call with effects is about to run."""
+
+        def work(connection: sa.Connection) -> None:
+            self._check(connection, run, attempt)
+            insert = self.database.insert(effects).values(
+                run=run, turn=turn, id=id, tool=tool, attempt=attempt, at=time.time()
+            )
+            # Told twice only by one and the same attempt, after a connection that was lost as it was told.
+            connection.execute(insert.on_conflict_do_nothing())
+
+        self.database.do(work)
+
+    def effects(self, run: str) -> set[tuple[int, str]]:
+        """The calls that were about to run, by turn and id: providers may count the calls of each answer from 0."""
+
+        def work(connection: sa.Connection) -> set[tuple[int, str]]:
+            rows = connection.execute(sa.select(effects.c.turn, effects.c.id).where(effects.c.run == run))
+            return {(row.turn, row.id) for row in rows}
+
+        return self.database.do(work)
+
+    def ask(self, question: Question, attempt: int) -> tuple[Question, int]:
+        """The question as it stands, with its answer if there is one, and the run's signals; written down if it is new.
+
+        Other questions about the same call, for which it was another one, are void.
+        """
+
+        def work(connection: sa.Connection) -> tuple[Question, int]:
+            signals = self._check(connection, question.run, attempt)
+            mine = sa.and_(
+                questions.c.run == question.run, questions.c.turn == question.turn, questions.c.id == question.id
+            )
+            insert = self.database.insert(questions).values(
+                run=question.run,
+                id=question.id,
+                digest=question.digest,
+                turn=question.turn,
+                asked=question.asked,
+                body=to_json(question),
+            )
+            connection.execute(insert.on_conflict_do_nothing())
+            connection.execute(questions.delete().where(mine, questions.c.digest != question.digest))
+            row = connection.execute(sa.select(questions).where(mine)).one()
+            return as_question(row), signals
+
+        return self.database.do(work)
+
+    def _check(self, connection: sa.Connection, run: str, attempt: int) -> int:
+        """Holds the row until the end of the transaction; gives the signals."""
+        held = (
+            runs.update()
+            .where(runs.c.id == run, runs.c.attempt == attempt)
+            .values(attempt=attempt)
+            .returning(runs.c.signals)
+        )
+        signals = connection.execute(held).scalar()
+        if signals is None:
+            raise RunLost
+        return int(signals)
+
+    def _change(self, id: str, values: dict[str, Any], *where: Any) -> bool:
+        changed = runs.update().where(runs.c.id == id, *where).values(updated=time.time(), **values)
+
+        def work(connection: sa.Connection) -> bool:
+            return bool(connection.execute(changed).rowcount)
+
+        return self.database.do(work)
+
+    def _infos(self, wanted: sa.Select[Any]) -> list[RunInfo]:
+        def work(connection: sa.Connection) -> list[RunInfo]:
+            return [_info(row) for row in connection.execute(wanted)]
+
+        return self.database.do(work)
+
+
+def as_question(row: Any) -> Question:
+    """A row of questions, with its answer."""
+    question = msgspec.json.decode(row.body, type=Question)
+    if row.answered is None:
+        return question
+    given = msgspec.json.decode(row.answer, type=Question)
+    return msgspec.structs.replace(question, answered=row.answered, answer=given.answer, reply=given.reply)
+
+
+def _waiting() -> Any:
+    return (
+        sa.select(sa.func.count())
+        .where(questions.c.run == runs.c.id, questions.c.answered.is_(None))
+        .scalar_subquery()
+        .label("questions")
+    )
+
+
+def _info(row: Any) -> RunInfo:
+    fields = {name: getattr(row, name) for name in RunInfo.__struct_fields__ if name not in ("usage", "error", "state")}
+    return RunInfo(
+        **fields,
+        state=RunState(row.state),
+        usage=msgspec.json.decode(row.usage, type=TokenUsage) if row.usage else TokenUsage(),
+        error=msgspec.json.decode(row.error, type=ErrorInfo) if row.error else None,
+    )

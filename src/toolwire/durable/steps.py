@@ -1,0 +1,129 @@
+"""The steps of an agent (`toolwire.agent.steps`), recorded by the engine: what was done is told again, not done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..agent.asking import Asking
+from ..agent.events import RequestRetried
+from ..agent.steps import ModelAnswer
+from ..execution.executor import ToolResult
+from ..stream.invocation import ToolInvocation
+from ..stream.segments import SegmentEvent
+from ..tools.definition import Risk, ToolDefinition
+from .records import to_json
+
+if TYPE_CHECKING:
+    from .workplace import Workplace
+
+UNKNOWN = "unknown"
+"""The outcome of a call that was about to run when its worker was lost, and may not be run again."""
+_UNKNOWN_WORDS = (
+    "Error: unknown: it was started, and the worker was lost before its outcome was written down; it was not "
+    "repeated. Check before you call it again."
+)
+_EVENTS_WAITING = 256
+
+
+def is_repeatable(tool: ToolDefinition) -> bool:
+    """Whether it does no harm to run it again: it reads, or is declared idempotent."""
+    return tool.risk is Risk.READ or tool.idempotent
+
+
+class KeptSteps:
+    """`toolwire.agent.steps.Steps` of one attempt."""
+
+    def __init__(self, place: Workplace) -> None:
+        self._place = place
+
+    def asking(self, turn: int, asking: Asking) -> KeptAsking:
+        """The request of this turn: sent, or told again."""
+        self._place.turn = turn
+        return KeptAsking(self._place, turn, asking)
+
+    async def call(
+        self, call: ToolInvocation, tool: ToolDefinition, do: Callable[[], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """The result of a call, recorded or come by now."""
+        place, unit = self._place, (call.turn, call.id)
+
+        async def made() -> str:
+            await place.go_on()
+            if unit in place.effects and not is_repeatable(tool):
+                result = ToolResult(call.id, call.tool_name, _UNKNOWN_WORDS, is_error=True, outcome=UNKNOWN)
+            else:
+                place.log.again(call.turn, call.id)
+                result = await do()
+                await place.all_told(unit)
+            await place.flush()
+            return to_json(result)
+
+        try:
+            record = await place.step(f"call {call.turn} {call.tool_name} {call.id}", made)
+        finally:
+            place.ended(unit)
+        return msgspec.json.decode(record, type=ToolResult)
+
+    async def starting(self, call: ToolInvocation, tool: ToolDefinition) -> None:
+        """The call is about to run."""
+        await self._place.starting((call.turn, call.id), tool.name, has_effects=not is_repeatable(tool))
+
+
+class KeptAsking:
+    """One request and its answer (`toolwire.agent.steps.Asked`), which is recorded before anything follows on it."""
+
+    stream = None
+
+    def __init__(self, place: Workplace, turn: int, asking: Asking) -> None:
+        self._place = place
+        self._turn = turn
+        self._asking = asking
+        self._record = ""
+        self._events: asyncio.Queue[SegmentEvent | RequestRetried | None] = asyncio.Queue(_EVENTS_WAITING)
+
+    async def events(self) -> AsyncGenerator[SegmentEvent | RequestRetried, None]:
+        """What the answer tells, while it comes; nothing, where it came before."""
+        step = asyncio.create_task(self._place.step(f"answer {self._turn}", self._ask))
+        step.add_done_callback(self._end)
+        try:
+            while not (step.done() and self._events.empty()):
+                event = await self._events.get()
+                if event is not None:
+                    yield event
+                self._events.task_done()
+            self._record = await step
+        finally:
+            if not step.done():
+                step.cancel()
+                with suppress(asyncio.CancelledError):
+                    await step
+
+    @property
+    def answer(self) -> ModelAnswer:
+        """What came of it, as it was recorded."""
+        return msgspec.json.decode(self._record, type=ModelAnswer)
+
+    async def _ask(self) -> str:
+        place = self._place
+        await place.go_on()
+        place.begun((self._turn, ""))
+        try:
+            place.log.again(self._turn, "")
+            async with aclosing(self._asking.events()) as events:
+                async for event in events:
+                    await self._events.put(event)
+            await self._events.join()
+            await place.flush()
+        finally:
+            place.ended((self._turn, ""))
+        return to_json(self._asking.answer)
+
+    def _end(self, _: object) -> None:
+        """Wakes whoever waits for an event that does not come; one who has events to take sees it by itself."""
+        with suppress(asyncio.QueueFull):
+            self._events.put_nowait(None)

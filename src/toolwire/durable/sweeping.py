@@ -1,0 +1,113 @@
+"""What must go on although whoever was to see to it is gone: runs of dead workers, runs that something came for …
+
+Every part of it may be done twice, by two workers at once or after a crash in its middle, without harm: a run changes
+hands by its fence alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ..agent.bounds import out_of_time
+from ..agent.events import RunFailed
+from .engine import Engine
+from .ledger import Ledger
+from .records import RunState
+
+WAITING_QUEUE = "toolwire-waiting"
+"""Where runs lie that nobody is to be given: no worker listens to it."""
+_SETTLED_SECONDS = 2.0
+"""What has not changed for so long is not about to be changed by someone else."""
+
+
+class Sweep:
+    """For one worker. What it does is told in sentences."""
+
+    def __init__(self, ledger: Ledger, engine: Engine, tell: Callable[[str], None]) -> None:
+        self._ledger = ledger
+        self._engine = engine
+        self._tell = tell
+        self._orphans: set[str] = set()
+
+    def own(self, worker: str, working_on: set[str]) -> None:
+        """Gives back runs that the engine gave this worker and that it does not work on, seen twice in a row."""
+        held = {each.run for each in self._engine.held() if each.worker == worker} - working_on
+        for run in held & self._orphans:
+            self._give(run, "was given to this worker and lost on the way")
+        self._orphans = held
+
+    def leader(self) -> None:
+        """For the one worker that sees to everybody's: the dead, the late, and those that something came for."""
+        self._dead()
+        self._lying()
+        for run in self._ledger.to_wake():
+            wake(self._ledger, self._engine, run)
+        for run in self._ledger.late():
+            self._late(run)
+
+    def _dead(self) -> None:
+        held = self._engine.held()
+        # Looked at after the runs: a worker is known before it is given any.
+        living = self._ledger.living()
+        for each in held:
+            if each.worker not in living:
+                self._give(each.run, f"is taken over from {each.worker}, which is gone", living)
+
+    def _give(self, run: str, why: str, living: frozenset[str] | set[str] = frozenset()) -> None:
+        """Sees to it that someone works on the run, or that nobody does where nobody should."""
+        found = self._ledger.attempts([run]).get(run)
+        if found is None:
+            self._engine.cancel(run)  # of a database that was mixed up: nothing is known of it
+            return
+        attempt, state, worker, _, queue = found
+        if state in (RunState.QUEUED, RunState.RUNNING):
+            if worker not in living and self._ledger.take_over(run, attempt):
+                self._engine.move(run, queue)
+                self._tell(f"{run} {why}.")
+        elif state is RunState.CANCELLED:
+            self._engine.cancel(run)
+        elif state in (RunState.FINISHED, RunState.FAILED):
+            self._engine.move(run, queue)  # whoever gets it finds it over, and says so to the engine
+        else:
+            self._engine.move(run, WAITING_QUEUE)
+
+    def _lying(self) -> None:
+        """Runs that were to be queued, or were being left, when whoever did it was lost in the middle."""
+        lying = self._engine.lying(WAITING_QUEUE)
+        if not lying:
+            return
+        living = self._ledger.living()
+        for run, (attempt, state, worker, updated, queue) in self._ledger.attempts(lying).items():
+            settled = time.time() - updated > _SETTLED_SECONDS
+            if state is RunState.QUEUED and settled:
+                self._engine.move(run, queue)
+            elif (
+                state is RunState.RUNNING and settled and worker not in living and self._ledger.take_over(run, attempt)
+            ):
+                self._engine.move(run, queue)
+                self._tell(f"{run} is taken over from {worker}, which is gone.")
+
+    def _late(self, run: str) -> None:
+        info = self._ledger.get(run)
+        if info is None or info.deadline is None or info.started is None:
+            return
+        error = out_of_time(round(info.deadline - info.started)).info()
+        if self._ledger.stop(run, RunState.FAILED, RunFailed(error, info.turns, info.usage), error):
+            self._engine.cancel(run)
+            self._tell(f"{run} was not over in its time.")
+            tell_parent(self._ledger, self._engine, info.parent)
+
+
+def wake(ledger: Ledger, engine: Engine, run: str) -> None:
+    """Queues a run that waits, where something came for it."""
+    info = ledger.get(run)
+    if info is not None and ledger.wake(run):
+        engine.move(run, info.queue)
+
+
+def tell_parent(ledger: Ledger, engine: Engine, parent: str) -> None:
+    """A run is over that another one may wait for."""
+    if parent:
+        ledger.signal(parent)
+        wake(ledger, engine, parent)

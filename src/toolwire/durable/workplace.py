@@ -1,0 +1,266 @@
+"""Where one attempt at a run is made: what it may still do, whom it asks, when nobody need hold it any more."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from ..approval.request import Answer, ApprovalRequest
+from ..errors import ErrorInfo
+from ..tools.running import this_call
+from ..transport import Transport
+from .engine import Lost, WorkingEngine
+from .ledger import Ledger, RunLost
+from .log import EventLog
+from .records import Question, RunState
+
+_T = TypeVar("_T")
+
+Unit = tuple[int, str]
+"""A call, by its turn and its id; without one, the answer of the turn."""
+
+
+class Leaving(NamedTuple):
+    """How a run is left that is not over."""
+
+    state: RunState
+    seen: int | None = None
+    """Of the signals, for one that waits."""
+    error: ErrorInfo | None = None
+
+
+class Workplace:
+    """One attempt at one run, by one worker.
+
+    `steps` and `person` are for the agent that is made here; what carries its requests goes through `transport`.
+    Once the run is lost, nothing that goes through here does anything more.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        attempt: int,
+        *,
+        ledger: Ledger,
+        engine: WorkingEngine,
+        log: EventLog,
+        effects: set[Unit],
+        holds: Callable[[], bool],
+        around: Callable[[Transport], Transport],
+        signals: int,
+    ) -> None:
+        from .steps import KeptSteps
+
+        self.run = run
+        self.attempt = attempt
+        self.log = log
+        self.transport = around
+        """Puts the limits of the workers around what carries requests."""
+        self.effects = effects
+        """The calls that earlier attempts were about to run."""
+        self.turn = 0
+        self.steps = KeptSteps(self)
+        self.person = DurablePerson(self)
+        self.leaving: Leaving | None = None
+        self.is_lost = False
+        self._ledger = ledger
+        self._engine = engine
+        self._holds = holds
+        self._task = asyncio.current_task()
+        self._busy: set[Unit] = set()
+        """The calls whose tools run, and the answer that comes."""
+        self._waiting: dict[Unit, int] = {}
+        """The calls that wait, and the signals that there were when they last looked."""
+        self._still_since: float | None = None
+        self._pausing: RunState | None = None
+        self._signals = signals
+        self._signalled = asyncio.Event()
+        self._started: set[Unit] = set()
+        self._told: set[Unit] = set()
+        self._stalled = True
+        """Nothing was done in this attempt yet."""
+
+    # What the worker does with it.
+
+    def lose(self) -> None:
+        """Someone else has the run, or may have it: everything here ends at once."""
+        if not self.is_lost:
+            self.is_lost = True
+            self.log.drop()
+            self._cancel()
+
+    def leave(self, leaving: Leaving) -> None:
+        """Lets go of the run where it stands."""
+        if self.leaving is None and not self.is_lost:
+            self.leaving = leaving
+            self._cancel()
+
+    def pause(self, state: RunState) -> None:
+        """Leaves the run in this state when what runs now has ended."""
+        self._pausing = state
+
+    def signal(self, signals: int) -> None:
+        """How many signals there are; where it is news, whoever waits looks again."""
+        if signals != self._signals:
+            self._signals = signals
+            signalled, self._signalled = self._signalled, asyncio.Event()
+            signalled.set()
+
+    def look(self, patience: float) -> None:
+        """Leaves the run when all of it has waited for some time, or it is to be paused."""
+        if self._busy - self._waiting.keys() or not (self._waiting or self._pausing):
+            self._still_since = None
+            return
+        now = time.monotonic()
+        if self._still_since is None:
+            self._still_since = now
+        if self._pausing is not None:
+            self.leave(Leaving(self._pausing))
+        elif now - self._still_since >= patience:
+            self.leave(Leaving(RunState.WAITING, min(self._waiting.values())))
+
+    # What the steps do with it.
+
+    def check(self) -> None:
+        """Raises the cancellation of a run that is lost, or of a worker who may have lost all."""
+        if not self.is_lost and not self._holds():
+            self.lose()
+        if self.is_lost or self.leaving is not None:
+            raise asyncio.CancelledError
+
+    async def step(self, name: str, do: Callable[[], Awaitable[str]]) -> str:
+        """What a step gives, recorded or done now."""
+        self.check()
+
+        async def done() -> str:
+            record = await do()
+            if self._stalled:
+                self._stalled = False
+                await self.write(lambda: self._ledger.mark(self.run, self.attempt, stalled=0))
+            return record
+
+        try:
+            return await self._engine.step(name, done)
+        except (Lost, RunLost):
+            self.lose()
+            raise asyncio.CancelledError from None
+
+    async def write(self, work: Callable[[], _T]) -> _T:
+        """Writes to the database as long as the run is ours."""
+        self.check()
+        try:
+            return await asyncio.to_thread(work)
+        except RunLost:
+            self.lose()
+            raise asyncio.CancelledError from None
+
+    async def flush(self) -> None:
+        """Everything that was told is in the database."""
+        try:
+            await self.log.flush()
+        except RunLost:
+            self.lose()
+            raise asyncio.CancelledError from None
+        self.check()
+
+    async def go_on(self) -> None:
+        """Where the run is to be left, waits for that."""
+        self.check()
+        if self._pausing is not None:
+            await asyncio.Event().wait()
+
+    def begun(self, unit: Unit) -> None:
+        """What takes its time and cannot be left has begun."""
+        self._busy.add(unit)
+
+    def ended(self, unit: Unit) -> None:
+        """It is over."""
+        self._busy.discard(unit)
+
+    async def starting(self, unit: Unit, tool: str, *, has_effects: bool) -> None:
+        """A tool is about to run."""
+        if has_effects:
+            turn, id = unit
+            await self.write(lambda: self._ledger.effect(self.run, self.attempt, turn, id, tool))
+        self.check()
+        self._started.add(unit)
+        self.begun(unit)
+
+    def told_start(self, unit: Unit) -> None:
+        """The event that says so was told."""
+        self._told.add(unit)
+
+    async def all_told(self, unit: Unit) -> None:
+        """Waits until the start of a tool that ran is told, so that it is not told after its end was recorded."""
+        for _ in range(1000):
+            if unit not in self._started or unit in self._told:
+                return
+            await asyncio.sleep(0.001)
+
+    async def until(self, id: str, look: Callable[[], Awaitable[tuple[_T | None, int]]]) -> _T:
+        """Waits for what `look` gives a call, as long as it takes: the run may be left meanwhile, and the call made
+        again. `look` gives the signals of the run as of when it looked, too.
+        """
+        unit = self.turn, id
+        try:
+            while True:
+                signalled = self._signalled
+                found, signals = await look()
+                if found is not None:
+                    return found
+                self._waiting[unit] = signals
+                await signalled.wait()
+        finally:
+            self._waiting.pop(unit, None)
+
+    async def answer(self, question: Question) -> Question:
+        """The question with its answer."""
+
+        async def look() -> tuple[Question | None, int]:
+            asked, signals = await self.write(lambda: self._ledger.ask(question, self.attempt))
+            return (asked if asked.answered is not None else None), signals
+
+        return await self.until(question.id, look)
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
+class DurablePerson:
+    """Whoever answers, from wherever: their answers are written into the database. An `Ask` for the gate."""
+
+    def __init__(self, place: Workplace) -> None:
+        self._place = place
+
+    async def __call__(self, request: ApprovalRequest) -> Answer:
+        """What they say to a call."""
+        question = Question(
+            run=self._place.run,
+            id=request.id,
+            turn=self._place.turn,
+            digest=request.digest,
+            asked=time.time(),
+            request=request,
+        )
+        answer = (await self._place.answer(question)).answer
+        return answer or Answer(allowed=False, reason="the answer was none", who="fault")
+
+    async def ask_person(self, question: str, options: Sequence[str]) -> str:
+        """What they answer to a question of the model's."""
+        id = this_call().id
+        asked = Question(
+            run=self._place.run,
+            id=id,
+            turn=self._place.turn,
+            digest=hashlib.sha256(msgspec.json.encode([id, question, list(options)])).hexdigest(),
+            asked=time.time(),
+            question=question,
+            options=list(options),
+        )
+        return (await self._place.answer(asked)).reply or ""
