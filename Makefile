@@ -108,9 +108,9 @@ lock: $(VENV)/.made ## Pin the newest versions anew (needs the network)
 	@$(PIP) install uv
 	compile="$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate"
 	printf 'hatchling>=1.27\neditables>=0.5\n' | $$compile - -o requirements/build.txt
-	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp --group test -o requirements/test.txt
-	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp -c requirements/test.txt -o requirements/run.txt
-	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp --group bench -c requirements/test.txt -o requirements/bench.txt
+	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp --extra durable --group test -o requirements/test.txt
+	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp --extra durable -c requirements/test.txt -o requirements/run.txt
+	$$compile pyproject.toml --extra chat --extra local --extra bedrock --extra telemetry --extra mcp --extra durable --group bench -c requirements/test.txt -o requirements/bench.txt
 	$$compile pyproject.toml --group peers -o requirements/peers.txt
 
 clean: ## Remove .venv and everything that was built

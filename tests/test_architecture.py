@@ -58,6 +58,7 @@ LEFT_TO_RIGHT = (
     "builtin",
     "mcp",
     "agent",
+    "durable",
     "testing",
     "inspection",
     "cli",
