@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .attempt import DurableAgent as DurableAgent
     from .client import Runs as Runs
+    from .fanout import sub_agents as sub_agents
     from .lease import Timing as Timing
     from .rates import Rate as Rate
     from .records import AttemptWithdrawn as AttemptWithdrawn
@@ -39,6 +40,7 @@ _HOMES = {
     "Worker": "worker",
     "WorkerInfo": "records",
     "Workplace": "workplace",
+    "sub_agents": "fanout",
 }
 
 __all__ = sorted(_HOMES)

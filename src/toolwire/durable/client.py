@@ -8,6 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,8 +26,9 @@ from .dbos_engine import DbosEngine
 from .following import follow
 from .forking import copy_run
 from .lease import roster
-from .ledger import Ledger, as_question
+from .ledger import Ledger, Parent, as_question
 from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo, to_json
+from .submitting import put
 from .sweeping import WAITING_QUEUE, tell_parent, wake
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -95,15 +97,23 @@ class Runs:
             turn=turn,
             bounds=bounds,
         )
-        return await asyncio.to_thread(self._submit, id, spec, queue, priority, timeout, parent)
+        return await asyncio.to_thread(
+            partial(
+                put,
+                self._ledger,
+                self._engine,
+                id,
+                spec,
+                queue=queue,
+                priority=priority,
+                timeout=timeout,
+                parent=Parent(parent) if parent else None,
+            )
+        )
 
-    def _submit(self, id: str, spec: RunSpec, queue: str, priority: int, timeout: float | None, parent: str) -> RunInfo:
-        self._ledger.add(id, spec, queue=queue, priority=priority, timeout=timeout, parent=parent)
-        info = self._exactly(id)
-        # Also where it was there: whoever wrote it down may have been lost before the engine was told.
-        if info.state is RunState.QUEUED and info.attempt == 0:
-            self._engine.submit(id, info.queue, info.priority)
-        return info
+    async def gather(self, ids: Sequence[str]) -> builtins.list[RunInfo]:
+        """How these runs stand when all of them are over, in this order."""
+        return [await self.wait(id) for id in ids]
 
     async def get(self, id: str) -> RunInfo:
         """How a run stands; a beginning of its id that no other has is enough."""

@@ -24,7 +24,6 @@ def copy_run(database: Database, ledger: Ledger, info: RunInfo, new: str, steps:
         queue=info.queue,
         priority=info.priority,
         timeout=None,
-        parent="",
         forked=info.id,
         position=len(kept),
     )

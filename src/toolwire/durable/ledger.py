@@ -28,6 +28,13 @@ STALLS = 5
 """Workers that a run may lose in a row without a step of it having been recorded: it is what ends them."""
 
 
+class Parent(NamedTuple):
+    """The attempt at a run that starts another one: it must be the one that goes on. 0: any."""
+
+    run: str
+    attempt: int = 0
+
+
 class RunLost(Exception):
     """Someone else has the run now."""
 
@@ -61,11 +68,13 @@ class Ledger:
         queue: str,
         priority: int,
         timeout: float | None,
-        parent: str = "",
+        parent: Parent | None = None,
         forked: str = "",
         position: int = 0,
     ) -> bool:
-        """Writes down a new run; False where there is one of this id."""
+        """Writes down a new run; False where there is one of this id. Raises `RunLost` where its parent's attempt is
+        over.
+        """
         now = time.time()
         words = " ".join(spec.prompt.text.split())
         row = {
@@ -80,13 +89,15 @@ class Ledger:
             "created": now,
             "updated": now,
             "timeout": timeout,
-            "parent": parent,
+            "parent": "" if parent is None else parent.run,
             "forked": forked,
             "position": position,
         }
         insert = self.database.insert(runs).values(**row).on_conflict_do_nothing()
 
         def work(connection: sa.Connection) -> bool:
+            if parent is not None and parent.attempt:
+                self._check(connection, parent.run, parent.attempt)
             return bool(connection.execute(insert).rowcount)
 
         return self.database.do(work)
@@ -402,6 +413,23 @@ class Ledger:
             return {(row.turn, row.id) for row in rows}
 
         return self.database.do(work)
+
+    def children(self, run: str, attempt: int, ids: Sequence[str]) -> tuple[list[RunInfo], int]:
+        """How these runs stand, in this order, and the signals of the one that started them."""
+        wanted = sa.select(runs, _waiting()).where(runs.c.id.in_(list(ids)))
+
+        def work(connection: sa.Connection) -> tuple[list[RunInfo], int]:
+            signals = self._check(connection, run, attempt)
+            found = {row.id: _info(row) for row in connection.execute(wanted)}
+            return [found[id] for id in ids if id in found], signals
+
+        return self.database.do(work)
+
+    def has_children_at_work(self, run: str) -> bool:
+        """Whether runs that this one started are not over."""
+        over = [RunState.FINISHED, RunState.FAILED, RunState.CANCELLED, RunState.REFUSED]
+        wanted = sa.select(runs.c.id).where(runs.c.parent == run, runs.c.state.notin_(over)).limit(1)
+        return self.database.do(lambda connection: connection.execute(wanted).first() is not None)
 
     def ask(self, question: Question, attempt: int) -> tuple[Question, int]:
         """The question as it stands, with its answer if there is one, and the run's signals; written down if it is new.

@@ -107,7 +107,7 @@ def wake(ledger: Ledger, engine: Engine, run: str) -> None:
 
 
 def tell_parent(ledger: Ledger, engine: Engine, parent: str) -> None:
-    """A run is over that another one may wait for."""
-    if parent:
+    """A run is over that another one may wait for: it is told when all of them are."""
+    if parent and not ledger.has_children_at_work(parent):
         ledger.signal(parent)
         wake(ledger, engine, parent)

@@ -185,6 +185,8 @@ class Worker:
             begun.attempt,
             ledger=ledger,
             engine=engine,
+            control=self._engine,
+            queue=begun.queue,
             log=log,
             effects=effects,
             holds=lease.holds,

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -14,10 +15,12 @@ from ..approval.request import Answer, ApprovalRequest
 from ..errors import ErrorInfo
 from ..tools.running import this_call
 from ..transport import Transport
-from .engine import Lost, WorkingEngine
-from .ledger import Ledger, RunLost
+from .engine import Engine, Lost, WorkingEngine
+from .fanout import child_ids
+from .ledger import Ledger, Parent, RunLost
 from .log import EventLog
-from .records import Question, RunState
+from .records import Question, RunInfo, RunSpec, RunState
+from .submitting import put
 
 _T = TypeVar("_T")
 
@@ -48,6 +51,8 @@ class Workplace:
         *,
         ledger: Ledger,
         engine: WorkingEngine,
+        control: Engine,
+        queue: str,
         log: EventLog,
         effects: set[Unit],
         holds: Callable[[], bool],
@@ -70,6 +75,8 @@ class Workplace:
         self.is_lost = False
         self._ledger = ledger
         self._engine = engine
+        self._control = control
+        self._queue = queue
         self._holds = holds
         self._task = asyncio.current_task()
         self._busy: set[Unit] = set()
@@ -217,6 +224,20 @@ class Workplace:
                 await signalled.wait()
         finally:
             self._waiting.pop(unit, None)
+
+    async def gather(self, id: str, specs: Sequence[RunSpec], *, queue: str | None = None) -> list[RunInfo]:
+        """Starts runs for a call, once, and waits until all are over; how they stand, in the order of the specs."""
+        children = child_ids(self.run, self.turn, id, len(specs))
+        parent = Parent(self.run, self.attempt)
+        for child, spec in zip(children, specs, strict=True):
+            start = partial(put, self._ledger, self._control, child, spec, queue=queue or self._queue, parent=parent)
+            await self.write(start)
+
+        async def look() -> tuple[list[RunInfo] | None, int]:
+            found, signals = await self.write(lambda: self._ledger.children(self.run, self.attempt, children))
+            return (found if all(info.state.is_over for info in found) else None), signals
+
+        return await self.until(id, look)
 
     async def answer(self, question: Question) -> Question:
         """The question with its answer."""
