@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -13,7 +14,10 @@ from ..tools.check import cut
 from ..tools.definition import Risk, ToolDefinition
 
 AskPerson = Callable[[str, Sequence[str]], Awaitable[str]]
-"""Shows a person a question and what they can choose from (nothing: any answer), and gives what they say."""
+"""Shows a person a question and what they can choose from (nothing: any answer), and gives what they say.
+
+It is asked one question at a time, unless it has an attribute `overlaps` that is true.
+"""
 
 QUESTION_CHARACTERS = 4_000
 OPTIONS = 20
@@ -55,14 +59,14 @@ class _Question(msgspec.Struct):
 
 
 def asking_tools(answer: AskPerson | None = None) -> list[ToolDefinition]:
-    """`ask_user`. Without `answer` nobody is there, and the model is told so. Questions never overlap."""
-    one_at_a_time = asyncio.Lock()
+    """`ask_user`. Without `answer` nobody is there, and the model is told so."""
+    in_turn = nullcontext() if getattr(answer, "overlaps", False) else asyncio.Lock()
 
     async def ask_user(arguments: dict[str, Any]) -> str:
         asked = _checked(arguments)
         if answer is None:
             return NOBODY
-        async with one_at_a_time:
+        async with in_turn:
             said = await answer(asked.question, tuple(asked.options or ()))
         said = said.strip()
         if len(said) > ANSWER_CHARACTERS:

@@ -24,7 +24,7 @@ from ..messages import Message, Part
 from .database import Database, database_url, questions, runs
 from .dbos_engine import DbosEngine
 from .following import follow
-from .forking import copy_run
+from .forking import as_recorded, copy_run
 from .lease import roster
 from .ledger import Ledger, Parent, as_question
 from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo, to_json
@@ -36,6 +36,7 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 _ID_LENGTH = 200
 _PRUNED_AT_ONCE = 200
+_ASKING = [RunState.QUEUED, RunState.RUNNING, RunState.WAITING, RunState.PAUSED]
 
 
 class Runs:
@@ -137,20 +138,23 @@ class Runs:
         return await asyncio.to_thread(lambda: self._engine.steps(self._find(id).id))
 
     async def history(self, id: str) -> tuple[builtins.list[Message], int]:
-        """The conversation of a run that has ended, and how many requests it had: another run can go on from it."""
+        """The conversation of a run that is over, and how many requests it had: another run can go on from it."""
 
         def read() -> tuple[builtins.list[Message], int]:
             info = self._find(id)
-            wanted = sa.select(runs.c.conversation).where(runs.c.id == info.id)
-            kept = self._database.do(lambda connection: connection.execute(wanted).scalar())
-            if not kept:
+            if not info.state.is_over:
                 raise DurableFailed(
                     f"the conversation of {info.id} is not there yet: it is {info.state}",
                     hint="Wait for its end: toolwire runs follow.",
                     run=info.id,
                     state=str(info.state),
                 )
-            return msgspec.json.decode(kept, type=list[Message]), self._ledger.spec(info.id).turn + info.turns
+            spec = self._ledger.spec(info.id)
+            wanted = sa.select(runs.c.conversation).where(runs.c.id == info.id)
+            kept = self._database.do(lambda connection: connection.execute(wanted).scalar())
+            if kept:
+                return msgspec.json.decode(kept, type=list[Message]), spec.turn + info.turns
+            return as_recorded(spec, self._engine.records(info.id))
 
         return await asyncio.to_thread(read)
 
@@ -161,7 +165,7 @@ class Runs:
             wanted = (
                 sa.select(questions)
                 .join(runs, runs.c.id == questions.c.run)
-                .where(questions.c.answered.is_(None), runs.c.state.in_([RunState.RUNNING, RunState.WAITING]))
+                .where(questions.c.answered.is_(None), runs.c.state.in_(_ASKING))
                 .order_by(questions.c.asked)
             )
             if id is not None:
@@ -195,6 +199,8 @@ class Runs:
             if row is None:
                 return None, False
             asked = as_question(row)
+            if asked.answered == now:
+                return asked, True  # the first try had gone through, and its connection was lost
             if asked.answered is not None or (digest is not None and digest != asked.digest):
                 return asked, False
             if (asked.request is None) is isinstance(answer, Answer):
@@ -306,7 +312,7 @@ class Runs:
             return 1
         last = steps[-1]
         if last.name.startswith("answer "):
-            record = self._engine.record(run, last.number)
+            record = self._engine.records(run).get(last.name)
             if record is None or msgspec.json.decode(record, type=ModelAnswer).error is not None:
                 return last.number
         return last.number + 1

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ VARIABLE = "TOOLWIRE_DATABASE"
 SCHEMA = 1
 """Of our tables."""
 _BUSY_SECONDS, _POOL_SECONDS, _CONNECT_SECONDS = 30.0, 60.0, 10.0
+_IDLE_MILLISECONDS = 5000
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _LOCK = 7110457281
 """Of PostgreSQL, while tables are made: a number that nobody else has."""
@@ -242,8 +243,10 @@ class Database:
         folder = Path(path).resolve().parent
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # What runs say and do is nobody else's business.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            # What runs say and do is nobody else's business. A file that is there is never opened: to close it again
+            # would take away the locks that SQLite holds on it in this process, and ruin it.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except OSError as error:
             raise DurableFailed(f"the database cannot be made: {error}", hint="Name another file.", url=path) from None
 
@@ -279,7 +282,16 @@ def _engine(url: sa.URL, patience: float | None) -> sa.Engine:
         waits = {"connect_timeout": max(2, round(patience or _CONNECT_SECONDS))}
         if patience is not None:
             waits["tcp_user_timeout"] = max(1, round(patience * 1000))
-        return sa.create_engine(url, **pool, pool_pre_ping=True, connect_args=waits)
+        engine = sa.create_engine(url, **pool, pool_pre_ping=True, connect_args=waits)
+
+        @sa.event.listens_for(engine, "connect")
+        def set_up(connection: Any, _: object) -> None:
+            # Who is frozen in the middle of a transaction holds the rows of its runs: the server lets go of them.
+            connection.autocommit = True
+            connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_MILLISECONDS}")
+            connection.autocommit = False
+
+        return engine
     engine = sa.create_engine(url, **pool)
 
     @sa.event.listens_for(engine, "connect")

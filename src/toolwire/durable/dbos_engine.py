@@ -101,12 +101,18 @@ class DbosEngine:
             found.append(StepInfo(number=step["function_id"], name=step["function_name"], seconds=seconds))
         return found
 
-    def record(self, run: str, step: int) -> str | None:
-        """What a step recorded."""
-        for each in self._client.list_workflow_steps(run):
-            if each["function_id"] == step:
-                return each["output"] if isinstance(each["output"], str) else None
-        return None
+    def records(self, run: str) -> dict[str, str]:
+        """What each step recorded, by its name, in their order."""
+        steps = self._client.list_workflow_steps(run)
+        return {step["function_name"]: step["output"] for step in steps if isinstance(step["output"], str)}
+
+    def astray(self, runs: Sequence[str]) -> list[str]:
+        """Those of these runs that lie in no queue and that no worker has."""
+        rows = self._client.list_workflows(
+            workflow_ids=list(runs), status=["ENQUEUED", "PENDING"], load_input=False, load_output=False
+        )
+        known = {row.workflow_id for row in rows}
+        return [run for run in runs if run not in known]
 
     def held(self) -> list[Held]:
         """All runs that some worker has."""

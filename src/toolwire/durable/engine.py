@@ -68,8 +68,12 @@ class Engine(Protocol):
         """What is recorded."""
         ...
 
-    def record(self, run: str, step: int) -> str | None:
-        """What a step recorded."""
+    def records(self, run: str) -> dict[str, str]:
+        """What each step recorded, by its name, in their order."""
+        ...
+
+    def astray(self, runs: Sequence[str]) -> list[str]:
+        """Those of these runs that lie in no queue and that no worker has."""
         ...
 
     def held(self) -> list[Held]:

@@ -1,16 +1,20 @@
-"""A new run that has the beginning of another: its row, and what was told of that beginning."""
+"""What is recorded of a run, for another to go on from: its beginning for a fork, its conversation for the next."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import msgspec
 import sqlalchemy as sa
 
 from ..agent.events import RunEnd
+from ..agent.steps import ModelAnswer
+from ..execution.executor import ToolResult
+from ..messages import Message, ToolCallPart, ToolResultPart, tool_results
 from .database import Database, events, runs
 from .event_json import decode_events, encode_event, is_voidable, kind_of
 from .ledger import Ledger
-from .records import AttemptWithdrawn, RunEvent, RunInfo, StepInfo
+from .records import AttemptWithdrawn, RunEvent, RunInfo, RunSpec, StepInfo
 
 _BATCH = 500
 
@@ -77,3 +81,36 @@ def _unit(name: str) -> tuple[int, str]:
     if words[0] == "answer":
         return int(words[1]), ""
     return int(words[1]), words[-1]
+
+
+def as_recorded(spec: RunSpec, records: Mapping[str, str]) -> tuple[list[Message], int]:
+    """The conversation of a run as far as it was recorded, and how many requests it had.
+
+    A call that was left open gets a result that says so: no provider takes one without.
+    """
+    messages, turns = [*spec.history, spec.prompt], 0
+    results = {
+        _unit(name): msgspec.json.decode(record, type=ToolResult)
+        for name, record in records.items()
+        if name.startswith("call ")
+    }
+    for name, record in records.items():
+        if not name.startswith("answer "):
+            continue
+        turn, turns = _unit(name)[0], turns + 1
+        answer = msgspec.json.decode(record, type=ModelAnswer)
+        if answer.error is not None or not answer.message.parts:
+            continue
+        messages.append(answer.message)
+        if calls := answer.message.tool_calls:
+            messages.append(
+                tool_results(_result(results.get((turn, call.id)), call, answer.problems) for call in calls)
+            )
+    return messages, spec.turn + turns
+
+
+def _result(kept: ToolResult | None, call: ToolCallPart, problems: Mapping[str, str]) -> ToolResultPart:
+    if kept is not None:
+        return kept.part()
+    why = problems.get(call.id, "the run was ended before it ran")
+    return ToolResultPart(call.id, call.name, f"Error: not run: {why}", is_error=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -39,12 +38,12 @@ _CLEAN = 3600
 """Every so many beats, those before are forgotten."""
 _HOST = 40
 
-_CLOCK = time.CLOCK_MONOTONIC if sys.platform == "darwin" else getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 def now() -> float:
     """Seconds of a clock that is never set, and goes on while the process is stopped or the machine sleeps."""
-    return time.clock_gettime(_CLOCK)
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,7 +223,7 @@ class Lease:
         while not self.reason and not self._leaving.is_set():
             left = self._good + self.timing.own - now()
             if left < 0:
-                self._lose(f"the database has not answered for {self.timing.own:g} s")
+                self._lapse()
             else:
                 self._leaving.wait(left + 0.001)
 
@@ -232,7 +231,7 @@ class Lease:
         left = self._good + self.timing.own - now()
         if left < 0:
             # Stopped and woken: whether others noticed or not, what was owned is given up.
-            return self._lose(f"this worker stood still for more than {self.timing.own:g} s")
+            return self._lapse()
         try:
             began = line.do(self._sign, seconds=min(left, self.timing.beat))
             if began is None:
@@ -289,6 +288,9 @@ class Lease:
     def _goodbye(self, connection: sa.Connection) -> None:
         mine = (workers.c.id == self.id) & workers.c.state.in_(LIVING)
         connection.execute(workers.update().where(mine).values(state=ENDED, beat=time.time()))
+
+    def _lapse(self) -> None:
+        self._lose(f"no sign of life has reached the database for {self.timing.own:g} s")
 
     def _lose(self, reason: str) -> None:
         with self._losing:

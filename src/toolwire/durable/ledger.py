@@ -218,6 +218,11 @@ class Ledger:
 
         return self.database.do(work)
 
+    def queued_before(self, when: float) -> list[str]:
+        """The runs that have waited for a worker since then."""
+        wanted = sa.select(runs.c.id).where(runs.c.state == RunState.QUEUED, runs.c.updated < when)
+        return self.database.do(lambda connection: list(connection.execute(wanted).scalars()))
+
     def late(self) -> list[str]:
         """The runs whose time is over."""
 

@@ -19,6 +19,7 @@ from ..tools.definition import Risk, ToolDefinition
 from .records import to_json
 
 if TYPE_CHECKING:
+    from ..stream.pipeline import Stream
     from .workplace import Workplace
 
 UNKNOWN = "unknown"
@@ -77,7 +78,7 @@ class KeptSteps:
 class KeptAsking:
     """One request and its answer (`toolwire.agent.steps.Asked`), which is recorded before anything follows on it."""
 
-    stream = None
+    stream: Stream | None = None
 
     def __init__(self, place: Workplace, turn: int, asking: Asking) -> None:
         self._place = place

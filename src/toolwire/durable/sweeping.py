@@ -17,6 +17,7 @@ from .records import RunState
 
 WAITING_QUEUE = "toolwire-waiting"
 """Where runs lie that nobody is to be given: no worker listens to it."""
+_PAGE = 500
 _SETTLED_SECONDS = 2.0
 """What has not changed for so long is not about to be changed by someone else."""
 
@@ -29,6 +30,7 @@ class Sweep:
         self._engine = engine
         self._tell = tell
         self._orphans: set[str] = set()
+        self._known: set[str] = set()
 
     def own(self, worker: str, working_on: set[str]) -> None:
         """Gives back runs that the engine gave this worker and that it does not work on, seen twice in a row."""
@@ -41,6 +43,7 @@ class Sweep:
         """For the one worker that sees to everybody's: the dead, the late, and those that something came for."""
         self._dead()
         self._lying()
+        self._astray()
         for run in self._ledger.to_wake():
             wake(self._ledger, self._engine, run)
         for run in self._ledger.late():
@@ -87,6 +90,20 @@ class Sweep:
             ):
                 self._engine.move(run, queue)
                 self._tell(f"{run} is taken over from {worker}, which is gone.")
+
+    def _astray(self) -> None:
+        """Runs that were written down as queued by someone who was lost before the engine was told."""
+        queued = set(self._ledger.queued_before(time.time() - _SETTLED_SECONDS))
+        news = sorted(queued - self._known)
+        # What the engine has it does not lose: each run is looked for once as long as it waits.
+        self._known = queued
+        for first in range(0, len(news), _PAGE):
+            page = self._engine.astray(news[first : first + _PAGE])
+            for run, (_, state, _, updated, queue) in self._ledger.attempts(page).items():
+                if state is RunState.QUEUED and time.time() - updated > _SETTLED_SECONDS:
+                    info = self._ledger.get(run)
+                    self._engine.submit(run, queue, 0 if info is None else info.priority)
+                    self._engine.move(run, queue)
 
     def _late(self, run: str) -> None:
         info = self._ledger.get(run)

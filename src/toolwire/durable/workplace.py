@@ -285,3 +285,5 @@ class DurablePerson:
             options=list(options),
         )
         return (await self._place.answer(asked)).reply or ""
+
+    ask_person.overlaps = True  # type: ignore[attr-defined]
