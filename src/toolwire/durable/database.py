@@ -147,7 +147,7 @@ class Database:
         self.url = _checked(url)
         self.shown = shown_url(url) if not url.startswith("sqlite") else url
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        if self.is_sqlite:
+        if self.is_sqlite and patience is None:
             self._make_folder()
         self.engine = _engine(self.url, patience)
         self._closed = threading.Event()
@@ -155,7 +155,7 @@ class Database:
     def alone(self, patience: float) -> Database:
         """The same over one connection of its own, which waits for this many seconds at most for a lock or an answer.
 
-        For what must not stand in line behind everything else, such as a sign of life.
+        For what must not stand in line behind everything else, such as a sign of life. Each statement is by itself.
         """
         return Database(self.url.render_as_string(hide_password=False), patience=patience)
 
@@ -194,8 +194,11 @@ class Database:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 yield
             return
-        with self.engine.connect() as connection:
-            connection.execute(sa.select(sa.func.pg_advisory_lock(_LOCK)))
+        # Without a transaction, and asked for again and again: the engine builds indexes, for which PostgreSQL waits until
+        # every statement has ended that was there before, also one that waits for this lock.
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            while not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_LOCK))).scalar():
+                time.sleep(_PAUSE)
             try:
                 yield
             finally:
@@ -282,6 +285,7 @@ def _engine(url: sa.URL, patience: float | None) -> sa.Engine:
         waits = {"connect_timeout": max(2, round(patience or _CONNECT_SECONDS))}
         if patience is not None:
             waits["tcp_user_timeout"] = max(1, round(patience * 1000))
+            pool["isolation_level"] = "AUTOCOMMIT"  # whoever is frozen between two statements holds no lock
         engine = sa.create_engine(url, **pool, pool_pre_ping=True, connect_args=waits)
 
         @sa.event.listens_for(engine, "connect")

@@ -96,7 +96,11 @@ class Worker:
         await asyncio.to_thread(self._prepare)
         try:
             while not self._stopping.is_set():
-                await self._live()
+                try:
+                    await self._live()
+                except DurableFailed as error:
+                    self._tell(f"{error.message}; trying again.")
+                    await _first(self._stopping.wait(), asyncio.sleep(self._timing.beat))
         finally:
             await asyncio.to_thread(self._engine.close)
             self._database.close()
@@ -143,7 +147,7 @@ class Worker:
             await working.stop()
             await asyncio.to_thread(lease.end)
             if self._lost.is_set():
-                self._tell("This worker was not seen for too long and lost its runs; it begins anew.")
+                self._tell(f"This worker lost its runs: {lease.reason}. It begins anew.")
 
     # The work itself.
 
