@@ -25,7 +25,7 @@ from ..agent.events import (
 )
 from ..agent.loop import Agent
 from ..errors import DurableFailed, ErrorInfo, ToolwireError
-from .ledger import STALLS, Begun, Ledger
+from .ledger import STALLS, Begun, Ledger, RunLost
 from .records import RunSpec, RunState
 from .workplace import Leaving, Workplace
 
@@ -59,21 +59,33 @@ class Attempt:
     async def work(self) -> RunState:
         """How the run ended. Raises `CancelledError` where it did not."""
         if self._begun.stalled >= STALLS:
-            return await self._end(RunFailed(_stalled(self._begun.stalled), 0), None)
+            end = RunFailed(_stalled(self._begun.stalled), 0)
+            self._tell(end)
+            return await self._end(end, None)
         agent = await self._agent()
         try:
-            end: RunEnd | None = None
-            async with aclosing(agent.run(self._begun.spec.prompt)) as events:
-                async for event in events:
-                    self._tell(event)
-                    if isinstance(event, RunEnd):
-                        end = event
-            assert end is not None, "a run has an end"
-            self._place.check()
+            return await self._run(agent)
+        except (ToolwireError, RunLost):
+            raise  # of the database: the run itself is as it was
+        except Exception as error:
+            failure = DurableFailed(f"the agent failed ({type(error).__name__}: {error})")
+            end = RunFailed(failure.info(), self._place.turns, self._place.usage)
+            self._tell(end)
             return await self._end(end, agent)
         finally:
             with suppress(ToolwireError):
                 await agent.close()
+
+    async def _run(self, agent: Agent) -> RunState:
+        end: RunEnd | None = None
+        async with aclosing(agent.run(self._begun.spec.prompt)) as events:
+            async for event in events:
+                self._tell(event)
+                if isinstance(event, RunEnd):
+                    end = event
+        assert end is not None, "a run has an end"
+        self._place.check()
+        return await self._end(end, agent)
 
     async def _agent(self) -> Agent:
         spec, offered, place = self._begun.spec, self._offered, self._place
@@ -103,10 +115,11 @@ class Attempt:
             agent = offered.make(spec, place)
         except ToolwireError as error:
             self._refuse(error)
+        except Exception as error:
+            self._refuse(DurableFailed(f"making the agent failed ({type(error).__name__}: {error})", agent=spec.agent))
         if spec.history:
             agent.take_up(spec.history, spec.turn)
-        for rule in await asyncio.to_thread(self._ledger.rules, place.run):
-            agent.policy.remember(rule)
+        place.remembers(await asyncio.to_thread(self._ledger.rules, place.run), agent.policy.remember)
         return agent
 
     def _refuse(self, error: ToolwireError) -> NoReturn:
@@ -124,8 +137,8 @@ class Attempt:
     async def _end(self, end: RunEnd, agent: Agent | None) -> RunState:
         place = self._place
         await place.flush()
-        finished = isinstance(end, RunFinished)
-        state = RunState.FINISHED if finished else RunState.FAILED
+        place.is_over = True
+        state = RunState.FINISHED if isinstance(end, RunFinished) else RunState.FAILED
         error = end.error if isinstance(end, RunFailed) else None
         await place.write(
             lambda: self._ledger.end(

@@ -26,7 +26,7 @@ from .dbos_engine import DbosEngine
 from .following import follow
 from .forking import as_recorded, copy_run
 from .lease import roster
-from .ledger import Ledger, Parent, as_question
+from .ledger import PAUSE, Ledger, Parent, as_question
 from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo, to_json
 from .submitting import put
 from .sweeping import WAITING_QUEUE, tell_parent, wake
@@ -194,6 +194,9 @@ class Runs:
         now = time.time()
 
         def work(connection: sa.Connection) -> tuple[Question | None, bool]:
+            state = connection.execute(sa.select(runs.c.state).where(runs.c.id == info.id)).scalar()
+            if state is None or RunState(state).is_over:
+                return None, False
             newest = sa.select(questions).where(mine).order_by(questions.c.turn.desc()).limit(1)
             row = connection.execute(newest).first()
             if row is None:
@@ -228,7 +231,7 @@ class Runs:
             return msgspec.structs.replace(given, request=asked.request), True
 
         asked, taken = self._database.do(work)
-        if asked is None or info.state.is_over:
+        if asked is None:
             raise DurableFailed(
                 f"nothing waits for an answer to {id[:80]!r} in run {info.id}, which is {info.state}",
                 hint=f"See what does: toolwire runs show {info.id}",
@@ -260,7 +263,7 @@ class Runs:
             info = self._find(id)
             if info.state.is_over or info.state is RunState.PAUSED:
                 raise DurableFailed(f"the run is {info.state}", hint="There is nothing to pause.", run=info.id)
-            if not self._ledger.want(info.id, "pause") and self._ledger.stop(info.id, RunState.PAUSED):
+            if not self._ledger.want(info.id, PAUSE) and self._ledger.stop(info.id, RunState.PAUSED):
                 self._engine.move(info.id, WAITING_QUEUE)
             return self._exactly(info.id)
 
@@ -301,7 +304,7 @@ class Runs:
                 run=info.id,
             )
         new = _new_id()
-        copy_run(self._database, self._ledger, info, new, [each for each in steps if each.number < step])
+        copy_run(self._database, self._ledger, info, new, steps, step)
         self._engine.fork(info.id, new, step, info.queue)
         return self._exactly(new)
 

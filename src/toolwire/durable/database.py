@@ -194,8 +194,8 @@ class Database:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 yield
             return
-        # Without a transaction, and asked for again and again: the engine builds indexes, for which PostgreSQL waits until
-        # every statement has ended that was there before, also one that waits for this lock.
+        # Without a transaction, and asked for again and again: the engine builds indexes, for which PostgreSQL waits
+        # until every statement has ended that was there before, also one that waits for this lock.
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             while not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_LOCK))).scalar():
                 time.sleep(_PAUSE)

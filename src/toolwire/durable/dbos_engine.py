@@ -83,10 +83,9 @@ class DbosEngine:
             self._client.fork_workflow(run, step, application_version=VERSION, queue_name=queue)
 
     def limit(self, queue: QueueLimits, *, poll: float) -> None:
-        """From now on these limits hold for a queue."""
+        """From now on what a queue may do everywhere holds. What it may do here is each worker's own (`start`)."""
         self._client.register_queue(
             queue.name,
-            worker_concurrency=queue.here,
             global_concurrency=queue.everywhere,
             polling_interval_sec=poll,
             on_conflict="always_update",
@@ -146,8 +145,12 @@ class DbosWorker:
         _quiet()
         self._database = database
 
-    async def start(self, worker: str, queues: Sequence[str], body: Body) -> None:
+    async def start(self, worker: str, queues: Sequence[QueueLimits], body: Body) -> None:
         """From now on runs of these queues are given to `body`."""
+        global _at_work
+        if _at_work:
+            raise ConfigError("a worker works in this process already", hint="Start another process for another one.")
+        _at_work = True
         DBOS = _DBOS()
         config = {
             "name": APPLICATION,
@@ -160,7 +163,7 @@ class DbosWorker:
             "use_listen_notify": not self._database.is_sqlite,
             "console_log_level": "CRITICAL",
         }
-        DBOS(config=config)
+        made = DBOS(config=config)
 
         async def work() -> str:
             await body(DBOS.workflow_id)
@@ -168,8 +171,9 @@ class DbosWorker:
 
         work.__qualname__ = WORKFLOW
         DBOS.workflow(name=WORKFLOW)(work)
-        DBOS.listen_queues(list(queues))
+        DBOS.listen_queues([queue.name for queue in queues])
         DBOS.launch()  # on this loop: workflows run here
+        _limit_here(made, {queue.name: queue.here for queue in queues})
 
     async def step(self, name: str, do: Callable[[], Awaitable[str]]) -> str:
         """What a step of the run at hand gives."""
@@ -189,6 +193,26 @@ class DbosWorker:
         # DBOS has made its threads those of the event loop, and ends them.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="toolwire"))
         await asyncio.to_thread(_DBOS().destroy, destroy_registry=True)
+        global _at_work
+        _at_work = False
+
+
+_at_work = False
+
+
+def _limit_here(made: Any, here: dict[str, int]) -> None:
+    """DBOS keeps how much of a queue a worker may do in the queue's row, so that the last one who came would say it for
+    all. Here each has its own.
+    """
+    get = made._sys_db.get_queue
+
+    def get_queue(name: str) -> Any:
+        queue = get(name)
+        if queue is not None and name in here:
+            queue._worker_concurrency = here[name]
+        return queue
+
+    made._sys_db.get_queue = get_queue
 
 
 def _DBOS() -> Any:

@@ -61,7 +61,7 @@ class Engine(Protocol):
         ...
 
     def limit(self, queue: QueueLimits, *, poll: float) -> None:
-        """From now on these limits hold for a queue, and workers look into it every `poll` seconds."""
+        """From now on what a queue may do everywhere holds, and workers look into it every `poll` seconds."""
         ...
 
     def steps(self, run: str) -> list[StepInfo]:
@@ -96,7 +96,7 @@ class Engine(Protocol):
 class WorkingEngine(Protocol):
     """What a worker does with an engine: one in a process."""
 
-    async def start(self, worker: str, queues: Sequence[str], body: Body) -> None:
+    async def start(self, worker: str, queues: Sequence[QueueLimits], body: Body) -> None:
         """From now on runs of these queues are given to `body`, each to one worker."""
         ...
 

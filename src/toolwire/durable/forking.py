@@ -11,7 +11,7 @@ from ..agent.events import RunEnd
 from ..agent.steps import ModelAnswer
 from ..execution.executor import ToolResult
 from ..messages import Message, ToolCallPart, ToolResultPart, tool_results
-from .database import Database, events, runs
+from .database import Database, effects, events, questions, runs
 from .event_json import decode_events, encode_event, is_voidable, kind_of
 from .ledger import Ledger
 from .records import AttemptWithdrawn, RunEvent, RunInfo, RunSpec, StepInfo
@@ -19,9 +19,18 @@ from .records import AttemptWithdrawn, RunEvent, RunInfo, RunSpec, StepInfo
 _BATCH = 500
 
 
-def copy_run(database: Database, ledger: Ledger, info: RunInfo, new: str, steps: Sequence[StepInfo]) -> None:
-    """Writes down a run that begins as another one did, up to and with these steps."""
-    kept = _kept(database, info.id, steps)
+def copy_run(
+    database: Database, ledger: Ledger, info: RunInfo, new: str, steps: Sequence[StepInfo], before: int
+) -> None:
+    """Writes down a run that begins as another one did, with the steps before a number.
+
+    A call that was about to run, and of which nobody knows what came, is as unknown there.
+    """
+    kept_steps = [step for step in steps if step.number < before]
+    units = {_unit(step.name) for step in kept_steps}
+    kept = _kept(database, info.id, kept_steps)
+    done = {_unit(step.name) for step in steps}
+    unknown = {(turn, id) for turn, id in ledger.effects(info.id) - done if (turn, "") in units}
     ledger.add(
         new,
         ledger.spec(info.id),
@@ -34,6 +43,12 @@ def copy_run(database: Database, ledger: Ledger, info: RunInfo, new: str, steps:
 
     def work(connection: sa.Connection) -> None:
         connection.execute(runs.update().where(runs.c.id == new).values(agent_version=info.agent_version))
+        for table in (effects, questions):
+            for row in connection.execute(sa.select(table).where(table.c.run == info.id)).mappings():
+                unit = row["turn"], row["id"]
+                if unit in unknown if table is effects else unit in units:
+                    copied = database.insert(table).values(**{**row, "run": new})
+                    connection.execute(copied.on_conflict_do_nothing())
         for first in range(0, len(kept), _BATCH):
             page = kept[first : first + _BATCH]
             body = ",".join(
@@ -77,10 +92,8 @@ def _is_void(each: RunEvent, void: set[tuple[int, str, int]]) -> bool:
 
 def _unit(name: str) -> tuple[int, str]:
     """`answer 3` is of the turn itself, `call 3 tool id` of the call."""
-    words = name.split(" ")
-    if words[0] == "answer":
-        return int(words[1]), ""
-    return int(words[1]), words[-1]
+    words = name.split(" ", 3)
+    return int(words[1]), words[3] if words[0] == "call" else ""
 
 
 def as_recorded(spec: RunSpec, records: Mapping[str, str]) -> tuple[list[Message], int]:

@@ -24,6 +24,9 @@ from .event_json import encode_event
 from .records import FORMAT, Question, RunInfo, RunSpec, RunState, to_json, to_text
 
 TITLE = 80
+PAUSE = "pause"
+"""What can be wanted of whoever works on a run."""
+_OVER = [str(state) for state in RunState if state.is_over]
 STALLS = 5
 """Workers that a run may lose in a row without a step of it having been recorded: it is what ends them."""
 
@@ -160,11 +163,13 @@ class Ledger:
                 runs.update()
                 .where(runs.c.id == id, runs.c.state.notin_([RunState.FINISHED, RunState.FAILED, state]))
                 .values(**values)
-                .returning(runs.c.position, runs.c.attempt)
+                .returning(runs.c.position, runs.c.attempt, runs.c.parent)
             )
             row = connection.execute(changed).first()
             if row is None:
                 return False
+            if state.is_over:
+                _signal_parent(connection, row.parent)
             if end is not None:
                 body = encode_event(row.position, 0, "", end)
                 connection.execute(
@@ -200,10 +205,6 @@ class Ledger:
         }
         return self._change(id, values, runs.c.state.in_(still))
 
-    def signal(self, id: str) -> None:
-        """Something came that the run may wait for."""
-        self._change(id, {"signals": runs.c.signals + 1}, sa.true())
-
     def wake(self, id: str) -> bool:
         """Whether the run waits and something came for it: it is queued from now on, by whoever is told True."""
         values = {"state": RunState.QUEUED, "seen": runs.c.signals}
@@ -227,8 +228,7 @@ class Ledger:
         """The runs whose time is over."""
 
         def work(connection: sa.Connection) -> list[str]:
-            over = [RunState.FINISHED, RunState.FAILED, RunState.CANCELLED, RunState.REFUSED]
-            wanted = sa.select(runs.c.id).where(runs.c.deadline < time.time(), runs.c.state.notin_(over))
+            wanted = sa.select(runs.c.id).where(runs.c.deadline < time.time(), runs.c.state.notin_(_OVER))
             return list(connection.execute(wanted).scalars())
 
         return self.database.do(work)
@@ -301,23 +301,39 @@ class Ledger:
         if not self._change(id, values, runs.c.attempt == attempt):
             raise RunLost
 
-    def park(self, id: str, attempt: int, state: RunState, seen: int | None, error: ErrorInfo | None = None) -> bool:
-        """The run waits, is paused or refused, and nobody works on it; False where something came for it since `seen`.
+    def park(
+        self, id: str, attempt: int, state: RunState, *, seen: int | None = None, error: ErrorInfo | None = None
+    ) -> RunState:
+        """The run is left, and nobody works on it; gives the state that it is in then.
 
-        Then it is queued.
+        One that would wait is queued where something came for it since `seen`; a pause that was wanted meanwhile holds.
         """
-        values: dict[str, Any] = {"state": state, "worker": "", "wanted": "", "stalled": 0}
+        wanted: sa.ColumnElement[Any] = sa.literal(str(state))
         if seen is not None:
-            values["seen"] = seen
+            wanted = sa.case((runs.c.signals == seen, str(state)), else_=str(RunState.QUEUED))
+        if state in (RunState.WAITING, RunState.QUEUED):
+            wanted = sa.case((runs.c.wanted == PAUSE, str(RunState.PAUSED)), else_=wanted)
+        values: dict[str, Any] = {
+            "state": wanted,
+            "worker": "",
+            "wanted": "",
+            "stalled": 0,
+            "seen": runs.c.signals if seen is None else seen,
+            "updated": time.time(),
+        }
         if error is not None:
             values["error"] = to_json(error)
-        unseen = sa.true() if seen is None else runs.c.signals == seen
-        if self._change(id, values, runs.c.attempt == attempt, unseen):
-            return True
-        queued = {"state": RunState.QUEUED, "worker": "", "stalled": 0, "seen": runs.c.signals}
-        if self._change(id, queued, runs.c.attempt == attempt):
-            return False
-        raise RunLost
+
+        def work(connection: sa.Connection) -> RunState:
+            left = runs.update().where(runs.c.id == id, runs.c.attempt == attempt).values(**values)
+            row = connection.execute(left.returning(runs.c.state, runs.c.parent)).first()
+            if row is None:
+                raise RunLost
+            if RunState(row.state).is_over:
+                _signal_parent(connection, row.parent)
+            return RunState(row.state)
+
+        return self.database.do(work)
 
     def end(
         self,
@@ -332,7 +348,7 @@ class Ledger:
         conversation: Sequence[Message] = (),
     ) -> None:
         """The run is over. With the `conversation`, another can go on from it."""
-        self.mark(
+        self._over(
             id,
             attempt,
             state=state,
@@ -340,11 +356,23 @@ class Ledger:
             worker="",
             wanted="",
             text=to_text(text),
-            conversation=to_json(conversation),
+            conversation=to_json(conversation) if conversation else "",
             error="" if error is None else to_json(error),
             turns=turns,
             usage="" if usage is None else to_json(usage),
         )
+
+    def _over(self, id: str, attempt: int, **values: Any) -> None:
+        """Ends a run, and signals the one that started it in the same transaction."""
+
+        def work(connection: sa.Connection) -> None:
+            changed = runs.update().where(runs.c.id == id, runs.c.attempt == attempt)
+            row = connection.execute(changed.values(updated=time.time(), **values).returning(runs.c.parent)).first()
+            if row is None:
+                raise RunLost
+            _signal_parent(connection, row.parent)
+
+        self.database.do(work)
 
     def take_over(self, id: str, attempt: int) -> bool:
         """Fences out whoever had the run in this attempt; False where someone did so already."""
@@ -380,8 +408,11 @@ class Ledger:
 
         return self.database.do(work)
 
-    def rules(self, run: str) -> list[Rule]:
-        """What people have decided for longer than one call, in the order in which they did."""
+    def rules(self, run: str) -> list[tuple[int, Rule]]:
+        """What people have decided for longer than one call, and in which turn, in the order in which they did.
+
+        As with the gate, an answer with other arguments decides that call alone.
+        """
 
         def work(connection: sa.Connection) -> list[Question]:
             answered = sa.select(questions).where(questions.c.run == run, questions.c.answered.is_not(None))
@@ -389,12 +420,14 @@ class Ledger:
 
         found = []
         for each in self.database.do(work):
-            if each.request is None or each.answer is None or each.answer.scope is Scope.ONCE:
+            if each.request is None or each.answer is None or each.answer.arguments is not None:
+                continue
+            if each.answer.scope is Scope.ONCE:
                 continue
             offers = each.request.offers if each.answer.allowed else each.request.refusals
             if 0 <= each.answer.offer < len(offers):
                 rule = offers[each.answer.offer].rule
-                found.append(msgspec.structs.replace(rule, source=f"{each.answer.scope} decision"))
+                found.append((each.turn, msgspec.structs.replace(rule, source=f"{each.answer.scope} decision")))
         return found
 
     def effect(self, run: str, attempt: int, turn: int, id: str, tool: str) -> None:
@@ -429,12 +462,6 @@ class Ledger:
             return [found[id] for id in ids if id in found], signals
 
         return self.database.do(work)
-
-    def has_children_at_work(self, run: str) -> bool:
-        """Whether runs that this one started are not over."""
-        over = [RunState.FINISHED, RunState.FAILED, RunState.CANCELLED, RunState.REFUSED]
-        wanted = sa.select(runs.c.id).where(runs.c.parent == run, runs.c.state.notin_(over)).limit(1)
-        return self.database.do(lambda connection: connection.execute(wanted).first() is not None)
 
     def ask(self, question: Question, attempt: int) -> tuple[Question, int]:
         """The question as it stands, with its answer if there is one, and the run's signals; written down if it is new.
@@ -488,6 +515,18 @@ class Ledger:
             return [_info(row) for row in connection.execute(wanted)]
 
         return self.database.do(work)
+
+
+def _signal_parent(connection: sa.Connection, parent: str) -> None:
+    """A run is over: the one that started it is signalled when all that it started are."""
+    if not parent:
+        return
+    row = runs.update().where(runs.c.id == parent)
+    # Held first: of two that end at the same time, the second one sees that the first is over.
+    connection.execute(row.values(signals=runs.c.signals))
+    at_work = sa.select(runs.c.id).where(runs.c.parent == parent, runs.c.state.notin_(_OVER)).limit(1)
+    if connection.execute(at_work).first() is None:
+        connection.execute(row.values(signals=runs.c.signals + 1))
 
 
 def as_question(row: Any) -> Question:

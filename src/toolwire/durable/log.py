@@ -54,6 +54,8 @@ class EventLog:
         self._some, self._now = asyncio.Event(), asyncio.Event()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._failure: Exception | None = None
+        self.beside: dict[str, Any] = {}
+        """What is written into the row of the run with each batch."""
         self._writer = asyncio.create_task(self._write_on())
 
     @classmethod
@@ -177,7 +179,7 @@ class EventLog:
         insert = self._database.insert(events).on_conflict_do_nothing()
 
         def write(connection: sa.Connection) -> None:
-            if not connection.execute(mine.values(position=last, updated=now)).rowcount:
+            if not connection.execute(mine.values(position=last, updated=now, **self.beside)).rowcount:
                 raise RunLost
             connection.execute(insert, rows)
 

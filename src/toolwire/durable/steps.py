@@ -44,7 +44,7 @@ class KeptSteps:
 
     def asking(self, turn: int, asking: Asking) -> KeptAsking:
         """The request of this turn: sent, or told again."""
-        self._place.turn = turn
+        self._place.begins(turn)
         return KeptAsking(self._place, turn, asking)
 
     async def call(
@@ -98,6 +98,7 @@ class KeptAsking:
                     yield event
                 self._events.task_done()
             self._record = await step
+            self._place.answered(self.answer.usage)
         finally:
             if not step.done():
                 step.cancel()

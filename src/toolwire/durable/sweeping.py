@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ..agent.bounds import out_of_time
 from ..agent.events import RunFailed
+from ..errors import DurableFailed
 from .engine import Engine
 from .ledger import Ledger
 from .records import RunState
@@ -34,7 +35,8 @@ class Sweep:
 
     def own(self, worker: str, working_on: set[str]) -> None:
         """Gives back runs that the engine gave this worker and that it does not work on, seen twice in a row."""
-        held = {each.run for each in self._engine.held() if each.worker == worker} - working_on
+        held = {each.run for each in self._engine.held() if each.worker == worker}
+        held = (held | self._ledger.held_by(worker).keys()) - working_on
         for run in held & self._orphans:
             self._give(run, "was given to this worker and lost on the way")
         self._orphans = held
@@ -101,9 +103,17 @@ class Sweep:
             page = self._engine.astray(news[first : first + _PAGE])
             for run, (_, state, _, updated, queue) in self._ledger.attempts(page).items():
                 if state is RunState.QUEUED and time.time() - updated > _SETTLED_SECONDS:
-                    info = self._ledger.get(run)
-                    self._engine.submit(run, queue, 0 if info is None else info.priority)
-                    self._engine.move(run, queue)
+                    self._find(run, queue)
+
+    def _find(self, run: str, queue: str) -> None:
+        info = self._ledger.get(run)
+        if info is not None and info.forked and not info.attempt:
+            # Without the steps that the engine was to copy it would do everything again.
+            error = DurableFailed("the fork was not finished", hint=f"Fork {info.forked} again.").info()
+            self._ledger.stop(run, RunState.FAILED, RunFailed(error, 0), error)
+        elif info is not None:
+            self._engine.submit(run, queue, info.priority)
+            self._engine.move(run, queue)
 
     def _late(self, run: str) -> None:
         info = self._ledger.get(run)
@@ -124,7 +134,6 @@ def wake(ledger: Ledger, engine: Engine, run: str) -> None:
 
 
 def tell_parent(ledger: Ledger, engine: Engine, parent: str) -> None:
-    """A run is over that another one may wait for: it is told when all of them are."""
-    if parent and not ledger.has_children_at_work(parent):
-        ledger.signal(parent)
+    """A run is over that another one may wait for."""
+    if parent:
         wake(ledger, engine, parent)

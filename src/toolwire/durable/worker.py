@@ -8,6 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from ..errors import ConfigError, DurableFailed
 from ..transport import Transport
 from .attempt import Attempt, DurableAgent
@@ -15,7 +17,7 @@ from .database import Database
 from .dbos_engine import DbosEngine, DbosWorker
 from .engine import QueueLimits
 from .lease import Lease, Timing
-from .ledger import Begun, Ledger, RunLost
+from .ledger import PAUSE, Begun, Ledger, RunLost
 from .log import EventLog
 from .rates import LimitedTransport, Rate, RateLimits
 from .records import DEFAULT_QUEUE, RunState
@@ -61,7 +63,9 @@ class Worker:
         self._ledger = Ledger(self._database)
         self._engine = DbosEngine(self._database)
         self._agents = {agent.name: agent for agent in agents}
-        self._queues = [QueueLimits(name, concurrency, everywhere) for name in dict.fromkeys(queues)]
+        self._queues = [
+            QueueLimits(name, min(concurrency, everywhere or concurrency), everywhere) for name in dict.fromkeys(queues)
+        ]
         self._rates = RateLimits(self._database, rates or {})
         self._timing = timing or Timing()
         self._timing.check()
@@ -70,7 +74,7 @@ class Worker:
         self._poll = poll
         self._tell = tell
         self._places: dict[str, Workplace] = {}
-        self._bodies: set[asyncio.Task[Any]] = set()
+        self._bodies: dict[asyncio.Task[Any], str] = {}
         self._stopping = asyncio.Event()
         self._lost = asyncio.Event()
         self._drained = asyncio.Event()
@@ -125,7 +129,7 @@ class Worker:
         working = self._working = DbosWorker(self._database)
         sweep = Sweep(self._ledger, self._engine, partial(_from_thread, loop, self._tell))
         try:
-            await working.start(lease.id, [queue.name for queue in self._queues], self._body)
+            await working.start(lease.id, self._queues, self._body)
             tasks = [
                 asyncio.create_task(self._repeat(self._watch, _LOOK)),
                 asyncio.create_task(self._repeat(partial(self._sweep, sweep, lease), self._timing.beat)),
@@ -155,13 +159,13 @@ class Worker:
         """What the engine calls for each run that it gives to this worker."""
         task = asyncio.current_task()
         assert task is not None
-        self._bodies.add(task)
+        self._bodies[task] = run
         try:
             await self._work(run)
         except RunLost:
             raise asyncio.CancelledError from None
         finally:
-            self._bodies.discard(task)
+            del self._bodies[task]
 
     async def _work(self, run: str) -> None:
         lease, engine, ledger = self._lease, self._working, self._ledger
@@ -173,7 +177,12 @@ class Worker:
             raise asyncio.CancelledError
         if not lease.holds():
             raise RunLost
-        begun = await asyncio.to_thread(ledger.begin, run, lease.id)
+        try:
+            begun = await asyncio.to_thread(ledger.begin, run, lease.id)
+        except msgspec.MsgspecError as error:
+            unread = DurableFailed(f"what it is to do cannot be read: {error}", run=run).info()
+            await asyncio.to_thread(ledger.stop, run, RunState.REFUSED, None, unread)
+            begun = RunState.REFUSED
         if isinstance(begun, RunState):
             return await self._not_to_be_worked_on(run, begun)
         effects = await asyncio.to_thread(ledger.effects, run)
@@ -198,6 +207,8 @@ class Worker:
             signals=begun.signals,
         )
         self._places[run] = place
+        if self._stopping.is_set():
+            place.pause(RunState.QUEUED)
         try:
             await self._attempt(place, begun)
         finally:
@@ -217,27 +228,32 @@ class Worker:
                 # The cancellation was ours, and what follows must be done.
                 await _undisturbed(self._leave(place, begun, place.leaving))
             raise
+        except (DurableFailed, RunLost) as error:
+            # Of the database. The run is given out again by the sweep, as it stands.
+            place.lose()
+            self._tell(f"{place.run} is left: {error}")
+            raise asyncio.CancelledError from None
         self._tell(f"{place.run} is {state}.")
-        info = await asyncio.to_thread(self._ledger.get, place.run)
-        if info is not None and info.parent:
-            await asyncio.to_thread(tell_parent, self._ledger, self._engine, info.parent)
+        await asyncio.to_thread(self._tell_parent, place.run)
 
     async def _leave(self, place: Workplace, begun: Begun, leaving: Leaving) -> None:
         """Lets go of a run that is not over. First the engine takes it back, so that nobody is given it in between."""
         await place.log.flush()
         ledger, engine = self._ledger, self._engine
 
-        def leave() -> bool:
+        def leave() -> RunState:
+            ledger.mark(place.run, place.attempt)  # only as long as it is ours
             engine.move(place.run, WAITING_QUEUE)
-            stays = ledger.park(place.run, place.attempt, leaving.state, leaving.seen, leaving.error)
-            if leaving.state is RunState.QUEUED or not stays:
+            state = ledger.park(place.run, place.attempt, leaving.state, seen=leaving.seen, error=leaving.error)
+            if state is RunState.QUEUED:
                 engine.move(place.run, begun.queue)
-            return stays
+            return state
 
-        stays = await asyncio.to_thread(leave)
-        words = str(leaving.state) if stays else "goes on"
+        state = await asyncio.to_thread(leave)
         because = f": {leaving.error.message}" if leaving.error is not None else ""
-        self._tell(f"{place.run} is {words}{because}.")
+        self._tell(f"{place.run} is {state}{because}.")
+        if state.is_over:
+            await asyncio.to_thread(self._tell_parent, place.run)
 
     async def _not_to_be_worked_on(self, run: str, state: RunState) -> None:
         """Says to the engine how the run stands, where it did not know."""
@@ -248,6 +264,11 @@ class Worker:
         else:
             await asyncio.to_thread(self._engine.move, run, WAITING_QUEUE)
         raise asyncio.CancelledError
+
+    def _tell_parent(self, run: str) -> None:
+        info = self._ledger.get(run)
+        if info is not None:
+            tell_parent(self._ledger, self._engine, info.parent)
 
     async def _queue_of(self, run: str) -> str:
         info = await asyncio.to_thread(self._ledger.get, run)
@@ -268,10 +289,10 @@ class Worker:
         for run, place in places.items():
             attempt, wanted, signals = rows.get(run, (-1, "", 0))
             if attempt != place.attempt:
-                if self._places.get(run) is place and place.leaving is None:
+                if place.leaving is None and not place.is_over:
                     place.lose()
                 continue
-            if wanted == "pause":
+            if wanted == PAUSE:
                 place.pause(RunState.PAUSED)
             place.signal(signals)
             place.look(self._patience)
@@ -280,7 +301,7 @@ class Worker:
         if not lease.holds():
             return
         if not self._stopping.is_set():
-            await asyncio.to_thread(sweep.own, lease.id, set(self._places))
+            await asyncio.to_thread(sweep.own, lease.id, set(self._bodies.values()))
         if lease.is_leader():
             await asyncio.to_thread(sweep.leader)
 

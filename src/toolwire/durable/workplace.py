@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from ..approval.request import Answer, ApprovalRequest
+from ..approval.rules import Rule
+from ..chunks import TokenUsage
 from ..errors import ErrorInfo
 from ..tools.running import this_call
 from ..transport import Transport
@@ -19,7 +21,7 @@ from .engine import Engine, Lost, WorkingEngine
 from .fanout import child_ids
 from .ledger import Ledger, Parent, RunLost
 from .log import EventLog
-from .records import Question, RunInfo, RunSpec, RunState
+from .records import Question, RunInfo, RunSpec, RunState, to_json
 from .submitting import put
 
 _T = TypeVar("_T")
@@ -73,6 +75,11 @@ class Workplace:
         self.person = DurablePerson(self)
         self.leaving: Leaving | None = None
         self.is_lost = False
+        self.is_over = False
+        """It ends, or has: whoever looks for its row need not find it."""
+        self.turns, self.usage = 0, TokenUsage()
+        self._rules: list[tuple[int, Rule]] = []
+        self._remember: Callable[[Rule], None] = lambda _: None
         self._ledger = ledger
         self._engine = engine
         self._control = control
@@ -175,6 +182,28 @@ class Workplace:
             raise asyncio.CancelledError from None
         self.check()
 
+    def remembers(self, rules: Sequence[tuple[int, Rule]], remember: Callable[[Rule], None]) -> None:
+        """What people decided for longer than one call in earlier attempts, and who is to know it.
+
+        It holds from the turn after theirs on: all calls of one answer are judged before any of them is answered.
+        """
+        self._rules, self._remember = list(rules), remember
+
+    def begins(self, turn: int) -> None:
+        """The next request comes."""
+        self.turn = turn
+        for _, rule in [each for each in self._rules if each[0] < turn]:
+            self._remember(rule)
+        self._rules = [each for each in self._rules if each[0] >= turn]
+
+    def answered(self, usage: TokenUsage | None) -> None:
+        """It was answered."""
+        self.turns += 1
+        if usage is not None:
+            names = TokenUsage.__struct_fields__
+            self.usage = TokenUsage(*(getattr(self.usage, name) + getattr(usage, name) for name in names))
+        self.log.beside.update(turns=self.turns, usage=to_json(self.usage))
+
     async def go_on(self) -> None:
         """Where the run is to be left, waits for that."""
         self.check()
@@ -191,12 +220,13 @@ class Workplace:
 
     async def starting(self, unit: Unit, tool: str, *, has_effects: bool) -> None:
         """A tool is about to run."""
+        await self.go_on()
+        self.begun(unit)
         if has_effects:
             turn, id = unit
             await self.write(lambda: self._ledger.effect(self.run, self.attempt, turn, id, tool))
         self.check()
         self._started.add(unit)
-        self.begun(unit)
 
     def told_start(self, unit: Unit) -> None:
         """The event that says so was told."""
