@@ -48,7 +48,7 @@ class Runs:
         self._engine = DbosEngine(self._database)
 
     async def __aenter__(self) -> Runs:
-        await asyncio.to_thread(self._database.prepare, self._engine.prepare)
+        await asyncio.to_thread(self._database.prepare)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -159,18 +159,23 @@ class Database:
         """
         return Database(self.url.render_as_string(hide_password=False), patience=patience)
 
-    def prepare(self, engine: Callable[[], None] = lambda: None) -> None:
-        """Makes our tables, and those of an engine, where they are missing; refuses a database of another form.
-
-        One process at a time does so: many workers may be started at once.
-        """
+    def prepare(self) -> None:
+        """Makes our tables where they are missing; refuses a database of another form."""
         try:
-            with self._alone():
-                with self.engine.begin() as connection:
-                    self._make_tables(connection)
-                engine()
+            if self._form() == SCHEMA:
+                return
+            with self.alone_in(), self.engine.begin() as connection:
+                self._make_tables(connection)
         except sa.exc.DBAPIError as error:
             raise self._unreachable(error) from error
+
+    def _form(self) -> int | None:
+        """Of the tables that are there, as far as can be told."""
+        try:
+            with self.engine.connect() as connection:
+                return connection.execute(sa.select(meta.c.schema)).scalar()
+        except (sa.exc.ProgrammingError, sa.exc.OperationalError):
+            return None
 
     def _make_tables(self, connection: sa.Connection) -> None:
         TABLES.create_all(connection)
@@ -185,8 +190,8 @@ class Database:
             )
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """No other process is in here meanwhile."""
+    def alone_in(self) -> Iterator[None]:
+        """No other process is in here meanwhile: to make tables, when many workers are started at once."""
         if self.is_sqlite:
             import fcntl
 

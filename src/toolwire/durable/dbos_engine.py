@@ -30,16 +30,17 @@ class DbosEngine:
     """For any process; needs no worker. Its tables are made by `prepare`."""
 
     def __init__(self, database: Database) -> None:
-        _quiet()
         self._database = database
         self._made: Any = None
 
     def prepare(self) -> None:
-        """Makes the tables of DBOS, or brings them up to date."""
+        """Makes the tables of DBOS, or brings them up to date. Done by itself when the engine is first needed."""
+        _quiet()
         from dbos import DBOSClient
 
         url = self._database.url.render_as_string(hide_password=False)
-        _DBOS().migrate(url)
+        with self._database.alone_in():
+            _DBOS().migrate(url)
         self._made = DBOSClient(
             system_database_engine=self._database.engine, serializer=_serializer(), application_name=APPLICATION
         )

@@ -541,7 +541,7 @@ def as_question(row: Any) -> Question:
 def _waiting() -> Any:
     return (
         sa.select(sa.func.count())
-        .where(questions.c.run == runs.c.id, questions.c.answered.is_(None))
+        .where(questions.c.run == runs.c.id, questions.c.answered.is_(None), runs.c.state.notin_(_OVER))
         .scalar_subquery()
         .label("questions")
     )

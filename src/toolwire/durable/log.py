@@ -165,8 +165,6 @@ class EventLog:
                 if position <= last and not waiter.done():
                     waiter.set_result(None)
             self._waiting = [each for each in self._waiting if each[0] > last]
-            if self._waiting:
-                self._now.set()
 
     async def _write(self, items: list[tuple[str, bool]], last: int) -> None:
         """Written twice, after a connection that was lost at the commit, is the same as written once."""

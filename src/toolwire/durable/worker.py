@@ -110,7 +110,8 @@ class Worker:
             self._database.close()
 
     def _prepare(self) -> None:
-        self._database.prepare(self._engine.prepare)
+        self._database.prepare()
+        self._engine.prepare()
         for queue in self._queues:
             self._engine.limit(queue, poll=self._poll)
 
