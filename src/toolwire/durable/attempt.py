@@ -25,6 +25,7 @@ from ..agent.events import (
 )
 from ..agent.loop import Agent
 from ..errors import DurableFailed, ErrorInfo, ToolwireError
+from .asked import Questions
 from .ledger import STALLS, Begun, Ledger, RunLost
 from .records import RunSpec, RunState
 from .workplace import Leaving, Workplace
@@ -119,7 +120,9 @@ class Attempt:
             self._refuse(DurableFailed(f"making the agent failed ({type(error).__name__}: {error})", agent=spec.agent))
         if spec.history:
             agent.take_up(spec.history, spec.turn)
-        place.remembers(await asyncio.to_thread(self._ledger.rules, place.run), agent.policy.remember)
+        place.remembers(
+            await asyncio.to_thread(Questions(self._ledger.database).rules, place.run), agent.policy.remember
+        )
         return agent
 
     def _refuse(self, error: ToolwireError) -> NoReturn:

@@ -21,13 +21,14 @@ from ..agent.steps import ModelAnswer
 from ..approval.request import Answer
 from ..errors import ConfigError, DurableFailed
 from ..messages import Message, Part
-from .database import Database, database_url, questions, runs
+from .asked import Questions
+from .database import Database, database_url, runs
 from .dbos_engine import DbosEngine
 from .following import follow
 from .forking import as_recorded, copy_run
 from .lease import roster
-from .ledger import PAUSE, Ledger, Parent, as_question
-from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo, to_json
+from .ledger import PAUSE, Ledger, Parent
+from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo
 from .submitting import put
 from .sweeping import WAITING_QUEUE, tell_parent, wake
 
@@ -36,7 +37,6 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 _ID_LENGTH = 200
 _PRUNED_AT_ONCE = 200
-_ASKING = [RunState.QUEUED, RunState.RUNNING, RunState.WAITING, RunState.PAUSED]
 
 
 class Runs:
@@ -45,6 +45,7 @@ class Runs:
     def __init__(self, url: str | None = None) -> None:
         self._database = Database(database_url(os.environ, url))
         self._ledger = Ledger(self._database)
+        self._questions = Questions(self._database)
         self._engine = DbosEngine(self._database)
 
     async def __aenter__(self) -> Runs:
@@ -162,16 +163,7 @@ class Runs:
         """What waits for a person, the oldest first; of all runs that are not over, or of one."""
 
         def read() -> builtins.list[Question]:
-            wanted = (
-                sa.select(questions)
-                .join(runs, runs.c.id == questions.c.run)
-                .where(questions.c.answered.is_(None), runs.c.state.in_(_ASKING))
-                .order_by(questions.c.asked)
-            )
-            if id is not None:
-                wanted = wanted.where(questions.c.run == self._find(id).id)
-            rows = self._database.do(lambda connection: connection.execute(wanted).all())
-            return [as_question(row) for row in rows]
+            return self._questions.waiting(None if id is None else self._find(id).id)
 
         return await asyncio.to_thread(read)
 
@@ -190,47 +182,7 @@ class Runs:
 
     def _answer(self, run: str, id: str, answer: Answer | str, digest: str | None) -> Question:
         info = self._find(run)
-        mine = (questions.c.run == info.id) & (questions.c.id == id)
-        now = time.time()
-
-        def work(connection: sa.Connection) -> tuple[Question | None, bool]:
-            state = connection.execute(sa.select(runs.c.state).where(runs.c.id == info.id)).scalar()
-            if state is None or RunState(state).is_over:
-                return None, False
-            newest = sa.select(questions).where(mine).order_by(questions.c.turn.desc()).limit(1)
-            row = connection.execute(newest).first()
-            if row is None:
-                return None, False
-            asked = as_question(row)
-            if asked.answered == now:
-                return asked, True  # the first try had gone through, and its connection was lost
-            if asked.answered is not None or (digest is not None and digest != asked.digest):
-                return asked, False
-            if (asked.request is None) is isinstance(answer, Answer):
-                return asked, False
-            given = msgspec.structs.replace(
-                asked,
-                request=None,
-                answered=now,
-                answer=answer if isinstance(answer, Answer) else None,
-                reply=None if isinstance(answer, Answer) else answer,
-            )
-            changed = connection.execute(
-                questions.update()
-                .where(
-                    mine,
-                    questions.c.turn == asked.turn,
-                    questions.c.digest == asked.digest,
-                    questions.c.answered.is_(None),
-                )
-                .values(answered=now, answer=to_json(given))
-            )
-            if not changed.rowcount:
-                return asked, False
-            connection.execute(runs.update().where(runs.c.id == info.id).values(signals=runs.c.signals + 1))
-            return msgspec.structs.replace(given, request=asked.request), True
-
-        asked, taken = self._database.do(work)
+        asked, taken = self._questions.answer(info.id, id, answer, digest)
         if asked is None:
             raise DurableFailed(
                 f"nothing waits for an answer to {id[:80]!r} in run {info.id}, which is {info.state}",

@@ -14,14 +14,12 @@ import msgspec
 import sqlalchemy as sa
 
 from ..agent.events import RunEnd
-from ..approval.request import Scope
-from ..approval.rules import Rule
 from ..chunks import TokenUsage
 from ..errors import DurableFailed, ErrorInfo
 from ..messages import Message
 from .database import Database, effects, events, questions, runs, workers
 from .event_json import encode_event
-from .records import FORMAT, Question, RunInfo, RunSpec, RunState, to_json, to_text
+from .records import FORMAT, RunInfo, RunSpec, RunState, to_json, to_text
 
 TITLE = 80
 PAUSE = "pause"
@@ -100,7 +98,7 @@ class Ledger:
 
         def work(connection: sa.Connection) -> bool:
             if parent is not None and parent.attempt:
-                self._check(connection, parent.run, parent.attempt)
+                hold(connection, parent.run, parent.attempt)
             return bool(connection.execute(insert).rowcount)
 
         return self.database.do(work)
@@ -408,33 +406,11 @@ class Ledger:
 
         return self.database.do(work)
 
-    def rules(self, run: str) -> list[tuple[int, Rule]]:
-        """What people have decided for longer than one call, and in which turn, in the order in which they did.
-
-        As with the gate, an answer with other arguments decides that call alone.
-        """
-
-        def work(connection: sa.Connection) -> list[Question]:
-            answered = sa.select(questions).where(questions.c.run == run, questions.c.answered.is_not(None))
-            return [as_question(row) for row in connection.execute(answered.order_by(questions.c.answered))]
-
-        found = []
-        for each in self.database.do(work):
-            if each.request is None or each.answer is None or each.answer.arguments is not None:
-                continue
-            if each.answer.scope is Scope.ONCE:
-                continue
-            offers = each.request.offers if each.answer.allowed else each.request.refusals
-            if 0 <= each.answer.offer < len(offers):
-                rule = offers[each.answer.offer].rule
-                found.append((each.turn, msgspec.structs.replace(rule, source=f"{each.answer.scope} decision")))
-        return found
-
     def effect(self, run: str, attempt: int, turn: int, id: str, tool: str) -> None:
         """A call with effects is about to run."""
 
         def work(connection: sa.Connection) -> None:
-            self._check(connection, run, attempt)
+            hold(connection, run, attempt)
             insert = self.database.insert(effects).values(
                 run=run, turn=turn, id=id, tool=tool, attempt=attempt, at=time.time()
             )
@@ -457,50 +433,11 @@ class Ledger:
         wanted = sa.select(runs, _waiting()).where(runs.c.id.in_(list(ids)))
 
         def work(connection: sa.Connection) -> tuple[list[RunInfo], int]:
-            signals = self._check(connection, run, attempt)
+            signals = hold(connection, run, attempt)
             found = {row.id: _info(row) for row in connection.execute(wanted)}
             return [found[id] for id in ids if id in found], signals
 
         return self.database.do(work)
-
-    def ask(self, question: Question, attempt: int) -> tuple[Question, int]:
-        """The question as it stands, with its answer if there is one, and the run's signals; written down if it is new.
-
-        Other questions about the same call, for which it was another one, are void.
-        """
-
-        def work(connection: sa.Connection) -> tuple[Question, int]:
-            signals = self._check(connection, question.run, attempt)
-            mine = sa.and_(
-                questions.c.run == question.run, questions.c.turn == question.turn, questions.c.id == question.id
-            )
-            insert = self.database.insert(questions).values(
-                run=question.run,
-                id=question.id,
-                digest=question.digest,
-                turn=question.turn,
-                asked=question.asked,
-                body=to_json(question),
-            )
-            connection.execute(insert.on_conflict_do_nothing())
-            connection.execute(questions.delete().where(mine, questions.c.digest != question.digest))
-            row = connection.execute(sa.select(questions).where(mine)).one()
-            return as_question(row), signals
-
-        return self.database.do(work)
-
-    def _check(self, connection: sa.Connection, run: str, attempt: int) -> int:
-        """Holds the row until the end of the transaction; gives the signals."""
-        held = (
-            runs.update()
-            .where(runs.c.id == run, runs.c.attempt == attempt)
-            .values(attempt=attempt)
-            .returning(runs.c.signals)
-        )
-        signals = connection.execute(held).scalar()
-        if signals is None:
-            raise RunLost
-        return int(signals)
 
     def _change(self, id: str, values: dict[str, Any], *where: Any) -> bool:
         changed = runs.update().where(runs.c.id == id, *where).values(updated=time.time(), **values)
@@ -517,6 +454,20 @@ class Ledger:
         return self.database.do(work)
 
 
+def hold(connection: sa.Connection, run: str, attempt: int) -> int:
+    """Holds the row of one's own run until the end of the transaction; gives its signals. Raises `RunLost`."""
+    held = (
+        runs.update()
+        .where(runs.c.id == run, runs.c.attempt == attempt)
+        .values(attempt=attempt)
+        .returning(runs.c.signals)
+    )
+    signals = connection.execute(held).scalar()
+    if signals is None:
+        raise RunLost
+    return int(signals)
+
+
 def _signal_parent(connection: sa.Connection, parent: str) -> None:
     """A run is over: the one that started it is signalled when all that it started are."""
     if not parent:
@@ -527,15 +478,6 @@ def _signal_parent(connection: sa.Connection, parent: str) -> None:
     at_work = sa.select(runs.c.id).where(runs.c.parent == parent, runs.c.state.notin_(_OVER)).limit(1)
     if connection.execute(at_work).first() is None:
         connection.execute(row.values(signals=runs.c.signals + 1))
-
-
-def as_question(row: Any) -> Question:
-    """A row of questions, with its answer."""
-    question = msgspec.json.decode(row.body, type=Question)
-    if row.answered is None:
-        return question
-    given = msgspec.json.decode(row.answer, type=Question)
-    return msgspec.structs.replace(question, answered=row.answered, answer=given.answer, reply=given.reply)
 
 
 def _waiting() -> Any:

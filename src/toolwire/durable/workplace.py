@@ -17,6 +17,7 @@ from ..chunks import TokenUsage
 from ..errors import ErrorInfo
 from ..tools.running import this_call
 from ..transport import Transport
+from .asked import Questions
 from .engine import Engine, Lost, WorkingEngine
 from .fanout import child_ids
 from .ledger import Ledger, Parent, RunLost
@@ -81,6 +82,7 @@ class Workplace:
         self._rules: list[tuple[int, Rule]] = []
         self._remember: Callable[[Rule], None] = lambda _: None
         self._ledger = ledger
+        self._questions = Questions(ledger.database)
         self._engine = engine
         self._control = control
         self._queue = queue
@@ -273,7 +275,7 @@ class Workplace:
         """The question with its answer."""
 
         async def look() -> tuple[Question | None, int]:
-            asked, signals = await self.write(lambda: self._ledger.ask(question, self.attempt))
+            asked, signals = await self.write(lambda: self._questions.ask(question, self.attempt))
             return (asked if asked.answered is not None else None), signals
 
         return await self.until(question.id, look)

@@ -1,0 +1,138 @@
+"""What runs wait for people for: written down with the call that it is about, and answered once, from anywhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from ..approval.request import Answer, Scope
+from ..approval.rules import Rule
+from .database import Database, questions, runs
+from .ledger import hold
+from .records import Question, RunState, to_json
+
+_ASKING = [RunState.QUEUED, RunState.RUNNING, RunState.WAITING, RunState.PAUSED]
+
+
+class Questions:
+    """All of them. Methods are called in a thread."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def ask(self, question: Question, attempt: int) -> tuple[Question, int]:
+        """The question as it stands, with its answer if there is one, and the run's signals; written down if it is new.
+
+        Other questions about the same call, for which it was another one, are void.
+        """
+
+        def work(connection: sa.Connection) -> tuple[Question, int]:
+            signals = hold(connection, question.run, attempt)
+            mine = sa.and_(
+                questions.c.run == question.run, questions.c.turn == question.turn, questions.c.id == question.id
+            )
+            insert = self.database.insert(questions).values(
+                run=question.run,
+                id=question.id,
+                digest=question.digest,
+                turn=question.turn,
+                asked=question.asked,
+                body=to_json(question),
+            )
+            connection.execute(insert.on_conflict_do_nothing())
+            connection.execute(questions.delete().where(mine, questions.c.digest != question.digest))
+            row = connection.execute(sa.select(questions).where(mine)).one()
+            return as_question(row), signals
+
+        return self.database.do(work)
+
+    def rules(self, run: str) -> list[tuple[int, Rule]]:
+        """What people have decided for longer than one call, and in which turn, in the order in which they did.
+
+        As with the gate, an answer with other arguments decides that call alone.
+        """
+
+        def work(connection: sa.Connection) -> list[Question]:
+            answered = sa.select(questions).where(questions.c.run == run, questions.c.answered.is_not(None))
+            return [as_question(row) for row in connection.execute(answered.order_by(questions.c.answered))]
+
+        found = []
+        for each in self.database.do(work):
+            if each.request is None or each.answer is None or each.answer.arguments is not None:
+                continue
+            if each.answer.scope is Scope.ONCE:
+                continue
+            offers = each.request.offers if each.answer.allowed else each.request.refusals
+            if 0 <= each.answer.offer < len(offers):
+                rule = offers[each.answer.offer].rule
+                found.append((each.turn, msgspec.structs.replace(rule, source=f"{each.answer.scope} decision")))
+        return found
+
+    def waiting(self, run: str | None) -> list[Question]:
+        """What waits, the oldest first; of all runs that are not over, or of one."""
+        wanted = (
+            sa.select(questions)
+            .join(runs, runs.c.id == questions.c.run)
+            .where(questions.c.answered.is_(None), runs.c.state.in_(_ASKING))
+            .order_by(questions.c.asked)
+        )
+        if run is not None:
+            wanted = wanted.where(questions.c.run == run)
+        rows = self.database.do(lambda connection: connection.execute(wanted).all())
+        return [as_question(row) for row in rows]
+
+    def answer(self, run: str, id: str, answer: Answer | str, digest: str | None) -> tuple[Question | None, bool]:
+        """The newest question about this call, and whether the answer was taken; None where nothing can be answered."""
+        mine = (questions.c.run == run) & (questions.c.id == id)
+        now = time.time()
+
+        def work(connection: sa.Connection) -> tuple[Question | None, bool]:
+            state = connection.execute(sa.select(runs.c.state).where(runs.c.id == run)).scalar()
+            if state is None or RunState(state).is_over:
+                return None, False
+            newest = sa.select(questions).where(mine).order_by(questions.c.turn.desc()).limit(1)
+            row = connection.execute(newest).first()
+            if row is None:
+                return None, False
+            asked = as_question(row)
+            if asked.answered == now:
+                return asked, True  # the first try had gone through, and its connection was lost
+            if asked.answered is not None or (digest is not None and digest != asked.digest):
+                return asked, False
+            if (asked.request is None) is isinstance(answer, Answer):
+                return asked, False
+            given = msgspec.structs.replace(
+                asked,
+                request=None,
+                answered=now,
+                answer=answer if isinstance(answer, Answer) else None,
+                reply=None if isinstance(answer, Answer) else answer,
+            )
+            changed = connection.execute(
+                questions.update()
+                .where(
+                    mine,
+                    questions.c.turn == asked.turn,
+                    questions.c.digest == asked.digest,
+                    questions.c.answered.is_(None),
+                )
+                .values(answered=now, answer=to_json(given))
+            )
+            if not changed.rowcount:
+                return asked, False
+            connection.execute(runs.update().where(runs.c.id == run).values(signals=runs.c.signals + 1))
+            return msgspec.structs.replace(given, request=asked.request), True
+
+        return self.database.do(work)
+
+
+def as_question(row: Any) -> Question:
+    """A row of questions, with its answer."""
+    question = msgspec.json.decode(row.body, type=Question)
+    if row.answered is None:
+        return question
+    given = msgspec.json.decode(row.answer, type=Question)
+    return msgspec.structs.replace(question, answered=row.answered, answer=given.answer, reply=given.reply)
