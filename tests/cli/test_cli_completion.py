@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -38,6 +39,7 @@ def shells(tmp_path: Path) -> Callable[..., list[str]]:
     fake.write_text(
         '#!/bin/sh\n[ "$1" = __names ] || exit 1\n'
         'case $2 in sessions) printf "261116-a3fk7q\\tWhat time is it?\\n261115-bbbbbb\\n" ;;'
+        ' runs) printf "r-7k2m0c4vx1aa\\tTidy up\\n" ;;'
         " servers) printf 'time\\n$(touch oops)\\n' ;; esac\n"
     )
     fake.chmod(0o755)
@@ -87,7 +89,7 @@ _RUNNERS = {
 }
 
 LINES = [
-    ("toolwire ru", ["run"]),
+    ("toolwire ru", ["run", "runs"]),
     ("toolwire mcp tr", ["trust"]),
     ("toolwire sessions ", ["delete", "export", "list", "show"]),
     ("toolwire --vers", ["--version"]),
@@ -101,6 +103,8 @@ LINES = [
     ("toolwire sessions export --format j", ["json"]),
     ("toolwire formats qwen3-c", ["qwen3-coder"]),
     ("toolwire sessions show 2611", ["261115-bbbbbb", "261116-a3fk7q"]),
+    ("toolwire runs approve r-", ["r-7k2m0c4vx1aa"]),
+    ("toolwire runs cancel r-7k2m0c4vx1aa r", ["r-7k2m0c4vx1aa"]),
     ("toolwire sessions delete 261115-bbbbbb 261116", ["261116-a3fk7q"]),
     ("toolwire run --resume 261116", ["261116-a3fk7q"]),
     ("toolwire mcp test ti", ["time"]),
@@ -222,6 +226,30 @@ def test_sessions_are_those_of_the_store(here: Path, capsys: pytest.CaptureFixtu
     assert all(words.isprintable() and len(words) <= 50 for words in rows.values())
     path.write_bytes(b"no database")
     assert names(capsys, "sessions") == []
+
+
+def test_runs_are_those_of_a_file(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert names(capsys, "runs") == []
+
+    def make(path: Path, *rows: tuple[str, str, float]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE toolwire_runs (id TEXT, title TEXT, created FLOAT)")
+            connection.executemany("INSERT INTO toolwire_runs VALUES (?, ?, ?)", rows)
+        connection.close()
+
+    make(
+        here / "state" / "toolwire" / "runs.db", ("r-1", "Tidy\x1b[31m up\n", 1.0), ("r-2", "", 2.0), ("$(x)", "", 3.0)
+    )
+    assert names(capsys, "runs") == ["r-2\t", "r-1\tTidy [31m up"]
+    make(here / "other.db", ("r-3", "Other", 1.0))
+    (here / "config" / "toolwire").mkdir(parents=True)
+    (here / "config" / "toolwire" / "config.toml").write_text(f'database = "sqlite:///{here}/other.db"')
+    assert names(capsys, "runs") == ["r-3\tOther"]
+    monkeypatch.setenv("TOOLWIRE_DATABASE", "postgresql://me@db.example/runs")
+    assert names(capsys, "runs") == []
 
 
 def test_servers_are_those_of_the_files_and_no_others(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

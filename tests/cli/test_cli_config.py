@@ -105,6 +105,7 @@ def test_show_says_what_holds_and_where_it_is_from(home: Home, monkeypatch: pyte
     )
     monkeypatch.setenv("TOOLWIRE_RETRIES", "7")
     monkeypatch.setenv("WORK_KEY", "sk-very-secret")
+    monkeypatch.setenv("TOOLWIRE_DATABASE", "postgresql://me:passw0rd@db.example/runs")
     ran = home.run(config.show)
     assert ran.code == 0
     rows = {line.split()[0]: line.split() for line in ran.out.splitlines() if line.strip()}
@@ -112,6 +113,7 @@ def test_show_says_what_holds_and_where_it_is_from(home: Home, monkeypatch: pyte
     assert rows["retries"] == ["retries", "7", "TOOLWIRE_RETRIES"]
     assert rows["chat.reasoning"] == ["chat.reasoning", '"folded"', "default"]
     assert rows["mode"] == ["mode", "-", "default"]
+    assert rows["database"] == ["database", '"postgresql://db.example/runs"', "TOOLWIRE_DATABASE"]
     assert rows["providers.openai.model"][-1] == "config.toml:7"
     assert "key of work: WORK_KEY is set" in ran.out
     assert "key of openai: OPENAI_API_KEY is not set" in ran.out

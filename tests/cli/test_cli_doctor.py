@@ -360,7 +360,7 @@ def test_the_way_out_and_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_extras_name_the_line_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.cli.doctor_machine._is_there", lambda module: module == "mcp")
     found = {each.name: each for each in extras()}
-    assert list(found) == ["chat", "local", "mcp", "bedrock", "telemetry"]
+    assert list(found) == ["chat", "local", "mcp", "durable", "bedrock", "telemetry"]
     assert found["mcp"].state == "well"
     assert found["local"].todo == 'pip install "toolwire[local]"'
 

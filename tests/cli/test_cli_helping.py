@@ -30,7 +30,7 @@ def test_the_commands_stand_in_parts() -> None:
     ran = toolwire_command(env={"COLUMNS": "80"})
     lines = ran.out.splitlines()
     parts = [line.split()[1] for line in lines if line.startswith("╭─")]
-    assert parts == ["Talk", "Look", "Set", "Options"]
+    assert parts == ["Talk", "Work", "Look", "Set", "Options"]
     # Each command is one line, so that the list can be looked over.
     listed = [line.split()[1] for line in lines if line.startswith("│ ") and not line.startswith("│  ")]
     assert sorted(each for each in listed if not each.startswith("-")) == sorted(

@@ -89,6 +89,7 @@ FROM_ENVIRONMENT: list[tuple[str, str, str, Any]] = [
     ("TOOLWIRE_MODE", "read-only", "mode", "read-only"),
     ("TOOLWIRE_AUDIT", "off", "audit", False),
     ("TOOLWIRE_SESSIONS", "false", "sessions", False),
+    ("TOOLWIRE_DATABASE", "postgresql://me:pw@db.example/runs", "database", "postgresql://me:pw@db.example/runs"),
     ("TOOLWIRE_MAX_TURNS", "7", "max_turns", 7),
     ("TOOLWIRE_MAX_TOKENS", "0", "max_tokens", 0),
     ("TOOLWIRE_MAX_SECONDS", "1.5", "max_seconds", 1.5),
@@ -124,6 +125,7 @@ repair = false
 mode = "full"
 audit = true
 sessions = true
+database = "sqlite:////home/me/runs.db"
 max_turns = 1
 max_tokens = 1
 max_seconds = 1

@@ -22,6 +22,7 @@ WRONG = [
     ("model = 'gpt 4'", 1, "`model` names no model", "provider:model"),
     ("model = '''a\nb'''", 1, "`model` is no plain text of one line", ""),
     ("base_url = 'localhost:80'", 1, "`base_url` is no address of HTTP", "https://"),
+    ("database = 'mysql://a:passw0rd@b/c'", 1, "`database` is no address of a database", "postgresql://"),
     ("base_url = 'http://a:99999/'", 1, "`base_url` is no address", ""),
     ("base_url = 'file:///etc/passwd'", 1, "`base_url` is no address", ""),
     ("tools = 'buildin'", 1, '`tools` is none of "builtin", "demo" or "none"', 'Did you mean "builtin"?'),

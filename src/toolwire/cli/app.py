@@ -122,12 +122,14 @@ _ALSO = {
     "run": "\nIn a pipe, standard output gets the answer alone; all else goes to standard error."
     "\nExit codes: 0 answered (also where calls were denied), 1 failed, 2 asked for wrongly, 3 a bound was reached, "
     f"130 interrupted, 143 told to end.{_KEEP}",
+    "worker": "\nExit codes: 1 failed, 2 asked for wrongly, 130 ended by Ctrl-C, 143 told to end (SIGTERM).",
     "doctor": "\nExit codes: 0 nothing is wrong (warnings do not count), 1 something is.",
 }
 """What help says at its end beside the example."""
 
 _PARTS = {
     "Talk": ("chat", "run", "sessions", "audit", "undo"),
+    "Work": ("runs", "worker"),
     "Look": ("inspect", "decode", "parse", "request", "manifest", "prompt", "formats"),
     "Set up": ("config", "providers", "doctor", "mcp", "policy", "sandbox", "local", "completion"),
 }
@@ -196,6 +198,12 @@ _COMMANDS = (
         "Makes your shell complete commands, options and names by Tab.",
         "[OPTIONS] [SHELL]",
         "bash --install",
+    ),
+    (
+        "worker",
+        "Works on durable runs until it is told to end.",
+        "[OPTIONS]",
+        "--database postgresql://toolwire@db.example.com/runs --mode auto-edit",
     ),
     ("undo", "Takes back what tools wrote to files here, the newest first.", "[OPTIONS] [COUNT]", "--list"),
 )
@@ -284,6 +292,68 @@ _GROUPS = (
                 "261116-a3fk7q -o talk.md",
             ),
             ("delete", "sessions:delete", "Removes some for good.", "[OPTIONS] ID...", "261116-a3fk7q"),
+        ),
+    ),
+    _Group(
+        "runs",
+        "Durable runs: they survive crashes, and wait for days if need be.",
+        'runs submit "Tidy up the notes" --follow',
+        (
+            (
+                "submit",
+                "runs_submit:submit",
+                "Puts a question into a queue, and prints the id of the run.",
+                "[OPTIONS] [QUESTION]",
+                '"Tidy up the notes" --mode auto-edit --follow',
+            ),
+            (
+                "list",
+                "runs:list_runs",
+                "Lists them, the newest last.",
+                "[OPTIONS]",
+                "--state waiting --watch",
+            ),
+            ("show", "runs:show", "Shows all that is known of one.", "[OPTIONS] RUN", "r-7k2m"),
+            ("follow", "runs_follow:follow", "Shows one as it happens, or happened.", "[OPTIONS] RUN", "r-7k2m"),
+            (
+                "approve",
+                "runs_answer:approve",
+                "Lets a call run that waits for an answer.",
+                "[OPTIONS] RUN [CALL]",
+                "r-7k2m",
+            ),
+            (
+                "deny",
+                "runs_answer:deny",
+                "Keeps a call from running, and the model is told why.",
+                "[OPTIONS] RUN [CALL]",
+                'r-7k2m --reason "Not in this folder."',
+            ),
+            (
+                "reply",
+                "runs_answer:reply",
+                "Answers a question of the model's.",
+                "[OPTIONS] RUN [CALL] TEXT",
+                'r-7k2m "The second one."',
+            ),
+            ("cancel", "runs:cancel", "Ends some, with those that they started.", "[OPTIONS] RUN...", "r-7k2m"),
+            ("pause", "runs:pause", "Lets some rest after the steps that run now.", "[OPTIONS] RUN...", "r-7k2m"),
+            ("resume", "runs:resume", "Goes on with some that rest or did not finish.", "[OPTIONS] RUN...", "r-7k2m"),
+            (
+                "fork",
+                "runs:fork",
+                "Begins a new one with everything of another before a step.",
+                "[OPTIONS] RUN --step N",
+                "r-7k2m --step 4",
+            ),
+            ("workers", "runs:workers", "Lists the workers that live.", "[OPTIONS]", ""),
+            (
+                "prune",
+                "runs:prune",
+                "Forgets those for good that ended some time ago.",
+                "[OPTIONS] --older-than TIME",
+                "--older-than 30d",
+            ),
         ),
     ),
     _Group(

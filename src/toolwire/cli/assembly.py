@@ -1,4 +1,4 @@
-"""From what a person wants to an agent: its model, tools, rules, servers. For `toolwire run` and `toolwire chat`."""
+"""From what a person wants to an agent: its model, tools, rules, servers. For `toolwire run`, `chat` and `worker`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ from .working import missing_folders
 
 if TYPE_CHECKING:
     from ..agent.sessions.store import Session
+    from ..agent.steps import Steps
     from ..mcp.host import FillIn
 
 EMBEDDED_WORDS = (
@@ -138,10 +139,13 @@ class Assembly:
         person: Person | None = None,
         fill_in: FillIn | None = None,
         tell: Tell = say,
+        is_here: bool = True,
     ) -> None:
         self.workspace = workspace
         self.files = files
         self._person = person
+        self._is_here = is_here
+        """Whether the person sits at this machine, so that a login may open their browser."""
         self._fill_in = fill_in
         self._tell = tell
 
@@ -156,8 +160,12 @@ class Assembly:
         hooks: Sequence[Hooks] = (),
         around: Callable[[Transport], Transport] = lambda transport: transport,
         console: PlainConsole | None = None,
+        tools_beside: Sequence[ToolDefinition] = (),
+        steps: Steps | None = None,
     ) -> Made:
-        """An agent for this model. `around` is put around what carries its requests.
+        """An agent for this model. `around` is put around what carries its requests, `steps` is who does them.
+
+        `tools_beside` are offered beside those of the options: tools of files that were run once, for many agents.
 
         With a `console`, the person is asked there about servers of the project that they have not agreed to yet.
         Without `policy`, the files say what may run.
@@ -169,7 +177,7 @@ class Assembly:
             policy = load_policy(self.workspace, mode=options.mode, paths=self.files)
         chosen: ToolSet = options.tools or ("demo" if is_embedded else "builtin")
         tools = [] if options.no_tools else tools_of(chosen, self.workspace, self._person, sandbox=options.sandbox)
-        tools += [tool for name in options.files for tool in tools_in(Path(name))]
+        tools += [*(tool for name in options.files for tool in tools_in(Path(name))), *tools_beside]
         more = self._servers(options, is_embedded, console)
         if more.servers is None:
             check_tool_choice(options.tool_choice, tools)
@@ -192,6 +200,7 @@ class Assembly:
             repair=options.repair,
             hooks=hooks,
             session=session,
+            steps=steps,
         )
         tool_words = (
             set_words(tools, self.workspace, missing_folders(self.files)) if tools or more.servers is None else []
@@ -215,7 +224,7 @@ class Assembly:
         return servers_for_run(
             self.workspace.root,
             console,
-            person=self._person is not None,
+            person=self._person is not None and self._is_here,
             wanted=not options.no_mcp and (named or not (options.no_tools or is_embedded)),
             only=options.mcp or None,
             config=options.mcp_config,

@@ -1,4 +1,4 @@
-"""Names for a shell to complete that only this machine knows: sessions and MCP servers, by `toolwire __names KIND`.
+"""Names for a shell to complete that only this machine knows: sessions, runs, MCP servers, by `toolwire __names KIND`.
 
 Asked at each press of Tab, so it loads next to nothing. Whatever is wrong, it prints less and says nothing. Names that
 a shell could take for more than a word are left out: they come from models and from files of projects.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 COMMAND = "__names"
 MOST = 200
@@ -39,24 +40,57 @@ def is_plain(name: str) -> bool:
 
 def _sessions(env: Mapping[str, str]) -> Iterator[str]:
     """The newest first. Read without the store, whose loading would take longer than a person waits for a Tab."""
-    import sqlite3
-
     from ..folders import state_folder
 
-    path = state_folder(env) / "sessions.db"
+    for name, info in _rows(
+        state_folder(env) / "sessions.db", "SELECT id, info FROM sessions ORDER BY id DESC LIMIT ?"
+    ):
+        if isinstance(name, str) and is_plain(name):
+            yield f"{name}\t{_title(info)}"
+
+
+def _runs(env: Mapping[str, str]) -> Iterator[str]:
+    """Those of a file of SQLite, the newest first; another machine's database is not asked at a Tab."""
+    from ..folders import state_folder
+
+    path = state_folder(env) / "runs.db"
+    if url := env.get("TOOLWIRE_DATABASE", "").strip() or _database_setting(env):
+        if not url.startswith("sqlite:///"):
+            return
+        path = Path(url.removeprefix("sqlite:///").partition("?")[0])
+    wanted = "SELECT id, title FROM toolwire_runs ORDER BY created DESC LIMIT ?"
+    for name, title in _rows(path, wanted):
+        if isinstance(name, str) and is_plain(name):
+            yield f"{name}\t{_words(str(title))}"
+
+
+def _database_setting(env: Mapping[str, str]) -> str:
+    import tomllib
+
+    from ..folders import config_folder
+
+    try:
+        with (config_folder(env) / "config.toml").open("rb") as file:
+            found = tomllib.load(file).get("database", "")
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def _rows(path: Path, wanted: str) -> list[tuple[object, object]]:
+    """What a file of SQLite has, up to `MOST` of it; nothing where it cannot be read."""
+    import sqlite3
+
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0.1)
     except (sqlite3.Error, ValueError):
-        return
+        return []
     try:
-        rows = connection.execute("SELECT id, info FROM sessions ORDER BY id DESC LIMIT ?", (MOST,)).fetchall()
+        return connection.execute(wanted, (MOST,)).fetchall()
     except sqlite3.Error:
-        return
+        return []
     finally:
         connection.close()
-    for name, info in rows:
-        if isinstance(name, str) and is_plain(name):
-            yield f"{name}\t{_title(info)}"
 
 
 def _title(info: object) -> str:
@@ -67,7 +101,11 @@ def _title(info: object) -> str:
         title = json.loads(info)["title"] if isinstance(info, (bytes, str)) else ""
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    shown = "".join(char if char.isprintable() else " " for char in str(title)[: 4 * _WORDS])
+    return _words(str(title))
+
+
+def _words(title: str) -> str:
+    shown = "".join(char if char.isprintable() else " " for char in title[: 4 * _WORDS])
     return " ".join(shown.split())[:_WORDS]
 
 
@@ -95,4 +133,4 @@ def _servers(env: Mapping[str, str]) -> Iterator[str]:
                 yield config.name
 
 
-_SOURCES = {"sessions": _sessions, "servers": _servers}
+_SOURCES = {"sessions": _sessions, "runs": _runs, "servers": _servers}

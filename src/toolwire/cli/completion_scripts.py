@@ -1,7 +1,7 @@
 """Completion as scripts of bash, zsh and fish.
 
-Everything that is the same on every machine stands in the script, so that Tab answers at once; only for sessions and
-MCP servers the command is asked. What it answers is compared and quoted, and never evaluated.
+Everything that is the same on every machine stands in the script, so that Tab answers at once; only for sessions,
+runs and MCP servers the command is asked. What it answers is compared and quoted, and never evaluated.
 """
 
 from __future__ import annotations

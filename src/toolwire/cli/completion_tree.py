@@ -9,7 +9,7 @@ import msgspec
 
 FILES = "files"
 FOLDERS = "folders"
-NAMED = ("sessions", "servers")
+NAMED = ("sessions", "runs", "servers")
 """Kinds of values that only the machine knows (`completion_names`)."""
 _WORDS = 70
 """Characters of what stands beside a name."""
@@ -147,6 +147,7 @@ _KINDS = {
     "[TOOL=]RISK": "risks",
     "ID": "sessions",
     "[ID]": "sessions",
+    "RUN": "runs",
 }
 """The kinds by the option or the word for a place, or else by the word that help writes for the value."""
 _NAMES = {"formats": "formats", "mcp/add": ""}

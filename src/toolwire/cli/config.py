@@ -194,7 +194,7 @@ def _values(loaded: Loaded) -> Iterator[Value]:
 
 def _unsecret(name: str, value: Any) -> Any:
     """An address may hold a user and a password."""
-    return shown_url(value) if name == "base_url" and value else value
+    return shown_url(value) if name in ("base_url", "database") and value else value
 
 
 def _keys(loaded: Loaded) -> Iterator[Key]:

@@ -30,6 +30,7 @@ _EXTRAS = (
     ("chat", "textual", "textual", "the chat on a whole screen"),
     ("local", "xllamacpp", "xllamacpp", "the embedded model"),
     ("mcp", "mcp", "mcp", "MCP servers"),
+    ("durable", "dbos", "dbos", "durable runs"),
     ("bedrock", "botocore", "botocore", "AWS credentials for Bedrock"),
     ("telemetry", "opentelemetry.trace", "opentelemetry-api", "traces for OpenTelemetry"),
 )

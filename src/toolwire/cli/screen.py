@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -63,10 +63,11 @@ class _Shown:
 
 
 class Screen:
-    """Shows the events of one agent, run after run."""
+    """Shows the events of one agent, run after run. `clock` tells when: of what happened earlier, when it did."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
+        self._clock = clock
         self._status: Status | None = None
         self._segments: dict[str, _Shown] = {}
         self._calls: dict[str, tuple[str, str]] = {}
@@ -80,7 +81,7 @@ class Screen:
         self._line_above = False
         self._begins = False
         """Nothing was written since the question."""
-        self._started = time.monotonic()
+        self._started = clock()
 
     def header(self, *lines: str) -> None:
         """What this is, before anything else."""
@@ -110,13 +111,23 @@ class Screen:
         self._segments.clear()
         self._running.clear()
         self._begins = True
-        self._started = time.monotonic()
+        self._started = self._clock()
 
     def settle(self) -> None:
         """Nothing moves any more and the cursor is at the start of a line."""
         self._still()
         if not self._column_zero:
             self._write("\n")
+
+    def withdraw(self, words: str, call: str = "") -> None:
+        """What stands above of the answer that streams, or of this call, is void: says so. It comes again."""
+        if call:
+            self._running.pop(call, None)
+        else:
+            self._segments.clear()
+            self._calls.clear()
+        self._block()
+        self._write(f"{self._wrapped(one_line(words), self._console.width)}\n", "dim")
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -327,7 +338,7 @@ class Screen:
 
     def _finished(self, event: RunFinished) -> None:
         self._block()
-        self._write(f"{end_words(event, time.monotonic() - self._started)}\n", "dim")
+        self._write(f"{end_words(event, self._clock() - self._started)}\n", "dim")
 
     def _wrapped(self, text: str, width: int) -> str:
         """Broken between words on a terminal; a pipe gets text as it is."""

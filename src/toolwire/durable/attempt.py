@@ -7,9 +7,6 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import NamedTuple, NoReturn
 
-import msgspec
-
-from ..agent.bounds import Bounds
 from ..agent.events import (
     AgentEvent,
     ApprovalAnswered,
@@ -121,7 +118,7 @@ class Attempt:
         if spec.history:
             agent.take_up(spec.history, spec.turn)
         place.remembers(
-            await asyncio.to_thread(Questions(self._ledger.database).rules, place.run), agent.policy.remember
+            await self._ledger.database.thread(Questions(self._ledger.database).rules, place.run), agent.policy.remember
         )
         return agent
 
@@ -156,11 +153,6 @@ class Attempt:
             )
         )
         return state
-
-
-def bounds_of(spec: RunSpec, own: Bounds) -> Bounds:
-    """The bounds of a run: time is no bound of one attempt, but of the run (`deadline`)."""
-    return msgspec.structs.replace(spec.bounds or own, seconds=None)
 
 
 def _stalled(times: int) -> ErrorInfo:

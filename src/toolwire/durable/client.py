@@ -49,7 +49,7 @@ class Runs:
         self._engine = DbosEngine(self._database)
 
     async def __aenter__(self) -> Runs:
-        await asyncio.to_thread(self._database.prepare)
+        await self._database.thread(self._database.prepare)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -57,7 +57,7 @@ class Runs:
 
     async def close(self) -> None:
         """Lets go of the database."""
-        await asyncio.to_thread(self._engine.close)
+        await self._database.thread(self._engine.close)
         self._database.close()
 
     @property
@@ -99,7 +99,7 @@ class Runs:
             turn=turn,
             bounds=bounds,
         )
-        return await asyncio.to_thread(
+        return await self._database.thread(
             partial(
                 put,
                 self._ledger,
@@ -119,24 +119,24 @@ class Runs:
 
     async def get(self, id: str) -> RunInfo:
         """How a run stands; a beginning of its id that no other has is enough."""
-        return await asyncio.to_thread(self._find, id)
+        return await self._database.thread(self._find, id)
 
     async def list(
         self, *, states: Iterable[RunState] = (), queue: str | None = None, parent: str | None = None, limit: int = 50
     ) -> builtins.list[RunInfo]:
         """The newest first."""
         wanted = list(states)
-        return await asyncio.to_thread(
+        return await self._database.thread(
             lambda: self._ledger.newest(states=wanted, queue=queue, parent=parent, limit=limit)
         )
 
     async def spec(self, id: str) -> RunSpec:
         """What a run is to do."""
-        return await asyncio.to_thread(lambda: self._ledger.spec(self._find(id).id))
+        return await self._database.thread(lambda: self._ledger.spec(self._find(id).id))
 
     async def steps(self, id: str) -> builtins.list[StepInfo]:
         """What is done of it."""
-        return await asyncio.to_thread(lambda: self._engine.steps(self._find(id).id))
+        return await self._database.thread(lambda: self._engine.steps(self._find(id).id))
 
     async def history(self, id: str) -> tuple[builtins.list[Message], int]:
         """The conversation of a run that is over, and how many requests it had: another run can go on from it."""
@@ -157,7 +157,7 @@ class Runs:
                 return msgspec.json.decode(kept, type=list[Message]), spec.turn + info.turns
             return as_recorded(spec, self._engine.records(info.id))
 
-        return await asyncio.to_thread(read)
+        return await self._database.thread(read)
 
     async def questions(self, id: str | None = None) -> builtins.list[Question]:
         """What waits for a person, the oldest first; of all runs that are not over, or of one."""
@@ -165,7 +165,7 @@ class Runs:
         def read() -> builtins.list[Question]:
             return self._questions.waiting(None if id is None else self._find(id).id)
 
-        return await asyncio.to_thread(read)
+        return await self._database.thread(read)
 
     async def follow(self, id: str, *, after: int = 0, until_over: bool = True) -> AsyncGenerator[RunEvent, None]:
         """Every event of a run behind a position, once and in order, also while it runs; until it is over."""
@@ -178,7 +178,7 @@ class Runs:
 
         With the `digest` of what was shown, the answer holds for exactly that call.
         """
-        return await asyncio.to_thread(self._answer, run, question, answer, digest)
+        return await self._database.thread(self._answer, run, question, answer, digest)
 
     def _answer(self, run: str, id: str, answer: Answer | str, digest: str | None) -> Question:
         info = self._find(run)
@@ -196,7 +196,7 @@ class Runs:
 
     async def cancel(self, id: str) -> RunInfo:
         """Ends a run, and those that it started; a tool that runs is stopped."""
-        return await asyncio.to_thread(lambda: self._cancel(self._find(id)))
+        return await self._database.thread(lambda: self._cancel(self._find(id)))
 
     def _cancel(self, info: RunInfo) -> RunInfo:
         if info.state.is_over and info.state is not RunState.REFUSED:
@@ -219,14 +219,14 @@ class Runs:
                 self._engine.move(info.id, WAITING_QUEUE)
             return self._exactly(info.id)
 
-        return await asyncio.to_thread(pause)
+        return await self._database.thread(pause)
 
     async def resume(self, id: str) -> RunInfo:
         """Goes on with a run that stands still. One that failed goes on as another run, from the step that failed.
 
         Gives the run that goes on.
         """
-        return await asyncio.to_thread(self._resume, id)
+        return await self._database.thread(self._resume, id)
 
     def _resume(self, id: str) -> RunInfo:
         info = self._find(id)
@@ -244,7 +244,7 @@ class Runs:
 
     async def fork(self, id: str, step: int) -> RunInfo:
         """A new run that goes on from a step of another one (`steps` has the numbers), with all that was before it."""
-        return await asyncio.to_thread(lambda: self._fork(self._find(id), step))
+        return await self._database.thread(lambda: self._fork(self._find(id), step))
 
     def _fork(self, info: RunInfo, step: int) -> RunInfo:
         steps = self._engine.steps(info.id)
@@ -297,7 +297,7 @@ class Runs:
                 count += len(ids)
             return count
 
-        return await asyncio.to_thread(prune)
+        return await self._database.thread(prune)
 
     def _exactly(self, id: str) -> RunInfo:
         info = self._ledger.get(id)

@@ -11,7 +11,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,9 +30,11 @@ SCHEMA = 1
 """Of our tables."""
 _BUSY_SECONDS, _POOL_SECONDS, _CONNECT_SECONDS = 30.0, 60.0, 10.0
 _IDLE_MILLISECONDS = 5000
+_THREADS = 16
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _LOCK = 7110457281
 """Of PostgreSQL, while tables are made: a number that nobody else has."""
+_NOT_ALLOWED = "42501"
 
 TABLES = sa.MetaData()
 
@@ -151,6 +155,7 @@ class Database:
             self._make_folder()
         self.engine = _engine(self.url, patience)
         self._closed = threading.Event()
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="toolwire-database")
 
     def alone(self, patience: float) -> Database:
         """The same over one connection of its own, which waits for this many seconds at most for a lock or an answer.
@@ -167,7 +172,7 @@ class Database:
             with self.alone_in(), self.engine.begin() as connection:
                 self._make_tables(connection)
         except sa.exc.DBAPIError as error:
-            raise self._unreachable(error) from error
+            raise self.refusal(error) from error
 
     def _form(self) -> int | None:
         """Of the tables that are there, as far as can be told."""
@@ -223,17 +228,22 @@ class Database:
             except sa.exc.DBAPIError as error:
                 late = until is not None and time.monotonic() + pause > until
                 if late or self._closed.is_set() or not _passes(error):
-                    raise self._unreachable(error) from error
+                    raise self.refusal(error) from error
             self._closed.wait(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def use(self, work: Callable[[sa.Connection], _T]) -> _T:
         """The same, without holding up the event loop."""
-        return await asyncio.to_thread(self.do, work)
+        return await self.thread(self.do, work)
+
+    async def thread(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        """Does what talks to the database in a thread of its own: while that is away, only this waits."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments))
 
     def close(self) -> None:
         """Ends all connections, and all waiting for one."""
         self._closed.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self.engine.dispose()
 
     def insert(self, table: sa.Table) -> Any:
@@ -258,10 +268,18 @@ class Database:
         except OSError as error:
             raise DurableFailed(f"the database cannot be made: {error}", hint="Name another file.", url=path) from None
 
-    def _unreachable(self, error: sa.exc.DBAPIError) -> DurableFailed:
+    def refusal(self, error: sa.exc.DBAPIError) -> DurableFailed:
+        """What the database says, for whoever must do something about it."""
         words = str(error.orig or error).strip().splitlines()
+        said = words[0] if words else type(error).__name__
+        if getattr(error.orig, "sqlstate", None) == _NOT_ALLOWED:
+            return DurableFailed(
+                f"the database does not allow that: {said}",
+                hint="Use a role that may; docs/operators.md has what it needs.",
+                url=self.shown,
+            )
         return DurableFailed(
-            f"the database does not answer: {words[0] if words else type(error).__name__}",
+            f"the database does not answer: {said}",
             hint="Is it running, and is the address right? See toolwire worker --help.",
             url=self.shown,
         )
@@ -296,16 +314,16 @@ def _engine(url: sa.URL, patience: float | None) -> sa.Engine:
         @sa.event.listens_for(engine, "connect")
         def set_up(connection: Any, _: object) -> None:
             # Who is frozen in the middle of a transaction holds the rows of its runs: the server lets go of them.
-            connection.autocommit = True
+            before, connection.autocommit = connection.autocommit, True
             connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_MILLISECONDS}")
-            connection.autocommit = False
+            connection.autocommit = before
 
         return engine
     engine = sa.create_engine(url, **pool)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _: object) -> None:
-        connection.isolation_level = "IMMEDIATE"
+        connection.isolation_level = "IMMEDIATE" if patience is None else None
         connection.execute(f"PRAGMA busy_timeout={round((patience or _BUSY_SECONDS) * 1000)}")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA journal_mode=WAL")

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import sqlalchemy as sa
+
 from ..errors import ConfigError, DurableFailed
 from .engine import Body, Held, Lost, QueueLimits
 from .records import FORMAT, StepInfo
@@ -39,8 +41,11 @@ class DbosEngine:
         from dbos import DBOSClient
 
         url = self._database.url.render_as_string(hide_password=False)
-        with self._database.alone_in():
-            _DBOS().migrate(url)
+        try:
+            with self._database.alone_in():
+                _DBOS().migrate(url)
+        except sa.exc.DBAPIError as error:
+            raise self._database.refusal(error) from error
         self._made = DBOSClient(
             system_database_engine=self._database.engine, serializer=_serializer(), application_name=APPLICATION
         )

@@ -26,6 +26,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DIGITS = 9
 _BURST = 10
 """At most so many at once, and no more than a tenth of what the rate allows."""
+_SLACK = 0.25
 _AWS_SIGNATURE = "AWS4-HMAC-SHA256 "
 
 
@@ -33,7 +34,8 @@ class Rate(NamedTuple):
     """So many requests in any time of so many seconds, and never more, wherever that time begins.
 
     They go at an even pace, save that up to a tenth of them, at most ten, may go at once after a rest. What these can
-    take from a window the pace gives back: 50 in 60 s are up to 5 at once and then one every 1.3 s.
+    take from a window the pace gives back: 50 in 60 s are up to 5 at once and then one every 1.3 s. It also gives room
+    for requests that leave a little late (`slack`), since those crowd the window that they come into.
     """
 
     requests: int
@@ -47,7 +49,12 @@ class Rate(NamedTuple):
     @property
     def pace(self) -> float:
         """Seconds between two that do not."""
-        return self.seconds / (self.requests - self.burst + 1)
+        return (self.seconds + self.slack) / (self.requests - self.burst + 1)
+
+    @property
+    def slack(self) -> float:
+        """How many seconds late a request may leave, and no window holds more for it."""
+        return min(_SLACK, self.seconds / 20)
 
     @classmethod
     def parse(cls, text: str) -> Rate:

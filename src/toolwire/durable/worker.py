@@ -97,7 +97,7 @@ class Worker:
 
     async def run(self) -> None:
         """Works until `stop`. Where it lost its lease (it was paused, or the database away), it begins a new life."""
-        await asyncio.to_thread(self._prepare)
+        await self._database.thread(self._prepare)
         try:
             while not self._stopping.is_set():
                 try:
@@ -106,7 +106,7 @@ class Worker:
                     self._tell(f"{error.message}; trying again.")
                     await _first(self._stopping.wait(), asyncio.sleep(self._timing.beat))
         finally:
-            await asyncio.to_thread(self._engine.close)
+            await self._database.thread(self._engine.close)
             self._database.close()
 
     def _prepare(self) -> None:
@@ -126,7 +126,7 @@ class Worker:
             timing=self._timing,
             on_lost=partial(_from_thread, loop, self._lose_all),
         )
-        await asyncio.to_thread(lease.start)
+        await self._database.thread(lease.start)
         working = self._working = DbosWorker(self._database)
         sweep = Sweep(self._ledger, self._engine, partial(_from_thread, loop, self._tell))
         try:
@@ -150,7 +150,7 @@ class Worker:
             if self._bodies:
                 await asyncio.wait(self._bodies, timeout=_LEAVE_SECONDS)
             await working.stop()
-            await asyncio.to_thread(lease.end)
+            await self._database.thread(lease.end)
             if self._lost.is_set():
                 self._tell(f"This worker lost its runs: {lease.reason}. It begins anew.")
 
@@ -174,19 +174,19 @@ class Worker:
         assert engine is not None
         if self._stopping.is_set():
             await self._drained.wait()
-            await asyncio.to_thread(self._engine.move, run, await self._queue_of(run))
+            await self._database.thread(self._engine.move, run, await self._queue_of(run))
             raise asyncio.CancelledError
         if not lease.holds():
             raise RunLost
         try:
-            begun = await asyncio.to_thread(ledger.begin, run, lease.id)
+            begun = await self._database.thread(ledger.begin, run, lease.id)
         except msgspec.MsgspecError as error:
             unread = DurableFailed(f"what it is to do cannot be read: {error}", run=run).info()
-            await asyncio.to_thread(ledger.stop, run, RunState.REFUSED, None, unread)
+            await self._database.thread(ledger.stop, run, RunState.REFUSED, None, unread)
             begun = RunState.REFUSED
         if isinstance(begun, RunState):
             return await self._not_to_be_worked_on(run, begun)
-        effects = await asyncio.to_thread(ledger.effects, run)
+        effects = await self._database.thread(ledger.effects, run)
         place: Workplace | None = None
 
         def lose() -> None:
@@ -235,7 +235,7 @@ class Worker:
             self._tell(f"{place.run} is left: {error}")
             raise asyncio.CancelledError from None
         self._tell(f"{place.run} is {state}.")
-        await asyncio.to_thread(self._tell_parent, place.run)
+        await self._database.thread(self._tell_parent, place.run)
 
     async def _leave(self, place: Workplace, begun: Begun, leaving: Leaving) -> None:
         """Lets go of a run that is not over. First the engine takes it back, so that nobody is given it in between."""
@@ -250,20 +250,20 @@ class Worker:
                 engine.move(place.run, begun.queue)
             return state
 
-        state = await asyncio.to_thread(leave)
+        state = await self._database.thread(leave)
         because = f": {leaving.error.message}" if leaving.error is not None else ""
         self._tell(f"{place.run} is {state}{because}.")
         if state.is_over:
-            await asyncio.to_thread(self._tell_parent, place.run)
+            await self._database.thread(self._tell_parent, place.run)
 
     async def _not_to_be_worked_on(self, run: str, state: RunState) -> None:
         """Says to the engine how the run stands, where it did not know."""
         if state in (RunState.FINISHED, RunState.FAILED):
             return
         if state is RunState.CANCELLED:
-            await asyncio.to_thread(self._engine.cancel, run)
+            await self._database.thread(self._engine.cancel, run)
         else:
-            await asyncio.to_thread(self._engine.move, run, WAITING_QUEUE)
+            await self._database.thread(self._engine.move, run, WAITING_QUEUE)
         raise asyncio.CancelledError
 
     def _tell_parent(self, run: str) -> None:
@@ -272,7 +272,7 @@ class Worker:
             tell_parent(self._ledger, self._engine, info.parent)
 
     async def _queue_of(self, run: str) -> str:
-        info = await asyncio.to_thread(self._ledger.get, run)
+        info = await self._database.thread(self._ledger.get, run)
         return DEFAULT_QUEUE if info is None else info.queue
 
     def _around(self, transport: Transport) -> Transport:
@@ -286,7 +286,7 @@ class Worker:
         lease = self._lease
         if not places or lease is None:
             return
-        rows = await asyncio.to_thread(self._ledger.held_by, lease.id)
+        rows = await self._database.thread(self._ledger.held_by, lease.id)
         for run, place in places.items():
             attempt, wanted, signals = rows.get(run, (-1, "", 0))
             if attempt != place.attempt:
@@ -302,9 +302,9 @@ class Worker:
         if not lease.holds():
             return
         if not self._stopping.is_set():
-            await asyncio.to_thread(sweep.own, lease.id, set(self._bodies.values()))
+            await self._database.thread(sweep.own, lease.id, set(self._bodies.values()))
         if lease.is_leader():
-            await asyncio.to_thread(sweep.leader)
+            await self._database.thread(sweep.leader)
 
     async def _repeat(self, what: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
         while True:
@@ -316,7 +316,7 @@ class Worker:
 
     async def _drain(self, lease: Lease) -> None:
         """Lets the steps that run end, for a time; then gives back what is left."""
-        await asyncio.to_thread(lease.drain)
+        await self._database.thread(lease.drain)
         for place in self._places.values():
             place.pause(RunState.QUEUED)
         if self._places:

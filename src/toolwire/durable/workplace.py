@@ -170,7 +170,7 @@ class Workplace:
         """Writes to the database as long as the run is ours."""
         self.check()
         try:
-            return await asyncio.to_thread(work)
+            return await self._ledger.database.thread(work)
         except RunLost:
             self.lose()
             raise asyncio.CancelledError from None

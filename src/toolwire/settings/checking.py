@@ -21,6 +21,8 @@ MAX_TEXT = 500
 MAX_SYSTEM = 100_000
 MAX_NUMBER = 10**12
 """Of tokens, seconds and all else: beyond it a number is a slip."""
+DATABASES = ("sqlite:///", "postgresql://", "postgresql+psycopg://", "postgres://")
+"""How the address of a database begins that durable runs can be kept in."""
 
 Path = tuple[str, ...]
 
@@ -118,6 +120,11 @@ def _checked_text(name: str, value: str) -> str:
         raise Unfit("is no plain text of one line", f"Write up to {MAX_TEXT} characters without blanks around them.")
     if name == "base_url" and value:
         _check_address(value)
+    if name == "database" and value and not value.startswith(DATABASES):
+        raise Unfit(
+            "is no address of a database",
+            'Write "sqlite:////home/me/runs.db" or "postgresql://user@host:5432/name".',
+        )
     if name == "model" and (value.startswith(":") or (" " in value and not value.lower().endswith(".gguf"))):
         raise Unfit("names no model", 'Write "provider:model"; toolwire providers lists the providers.')
     if name == "key_variable" and value and not is_variable(value):

@@ -29,6 +29,7 @@ _EMPTY = {
     "base_url": "http://127.0.0.1:1234/v1",
     "mode": "read-only",
     "stream_parser": "xml",
+    "database": "sqlite:////home/me/runs.db",
     "theme": "dark",
 }
 """Options that an empty text says nothing about, and an example for each."""
@@ -50,6 +51,7 @@ class Flags(TypedDict, total=False):
     mode: str | None
     audit: bool | None
     sessions: bool | None
+    database: str | None
     max_turns: int | None
     max_tokens: int | None
     max_seconds: float | None

@@ -163,6 +163,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Annotated[
         bool, Meta(description="Keep conversations, so that --resume can go on with them.", examples=[True])
     ] = True
+    database: Annotated[
+        str,
+        Meta(
+            description="Where durable runs are kept (toolwire runs, toolwire worker): SQLite for one machine, "
+            "PostgreSQL for many. Without it: a file of SQLite beside the sessions. One with a password stands better "
+            "in the variable.",
+            examples=["postgresql://toolwire@db.example.com/runs"],
+        ),
+    ] = ""
     max_turns: Annotated[int, Meta(ge=1, description="Requests for one question, at most.", examples=[50])] = 25
     max_tokens: Annotated[
         int,
