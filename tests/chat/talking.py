@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolwire.agent.events import AgentEvent
 from toolwire.agent.sessions.store import SessionStore, sessions_path
@@ -17,6 +17,10 @@ from toolwire.chat.desk import Panel, Row
 from toolwire.chat.talk import Talk
 from toolwire.cli.assembly import Assembly, Options
 from toolwire.testing import ScriptedModel
+
+if TYPE_CHECKING:
+    from toolwire.cli.assembly import Person
+    from toolwire.durable.client import Runs
 
 MODEL = "openai-compatible:test"
 
@@ -47,7 +51,10 @@ class KeptDesk:
         self.panels: list[str] = []
         self.copied = ""
         self.reloads = 0
-        self.left = False
+        self.is_left = False
+        self.run_person: Person = Yes()
+        self.withdrawn: list[tuple[int, str]] = []
+        self.lefts: list[str] = []
 
     def say(self, words: str) -> None:
         self.said.append(words)
@@ -74,12 +81,23 @@ class KeptDesk:
         self.copied = text
 
     def leave(self) -> None:
-        self.left = True
+        self.is_left = True
+
+    def withdraw(self, turn: int, id: str) -> None:
+        self.withdrawn.append((turn, id))
+
+    async def left(self, words: str) -> None:
+        self.lefts.append(words)
 
 
 @asynccontextmanager
 async def talking(
-    root: Path, answers: Sequence[Any] = (), *, options: Options | None = None, keep: bool = True
+    root: Path,
+    answers: Sequence[Any] = (),
+    *,
+    options: Options | None = None,
+    keep: bool = True,
+    runs: Callable[[], Runs] | None = None,
 ) -> AsyncIterator[Talk]:
     """A talk in this folder; everything of it lies below the person's home, which a test has set."""
     async with ScriptedModel(list(answers)).serve() as url:
@@ -93,6 +111,7 @@ async def talking(
                 url,
                 store=store if keep else None,
                 session=session,
+                runs=runs,
             ) as talk:
                 yield talk
 

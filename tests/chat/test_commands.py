@@ -216,7 +216,7 @@ async def test_some_commands_wait_for_the_end_of_an_answer(root: Path) -> None:
             with pytest.raises(ConfigError, match="/model waits"):
                 await ran(talk, "model local")
             assert (await ran(talk, "help")).said
-        assert (await ran(talk, "quit")).left
+        assert (await ran(talk, "quit")).is_left
         assert (await ran(talk, "wire")).panels == ["wire"]
         assert (await ran(talk, "copy")).copied == "Hello."
         assert "Lists the commands" in (await ran(talk, "help help")).said[0]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
@@ -20,6 +21,9 @@ from toolwire.cli.assembly import Assembly, Options
 from toolwire.tui.app import ChatApp
 from toolwire.tui.prompt import Prompt
 from toolwire.tui.questions.person import ScreenPerson
+
+if TYPE_CHECKING:
+    from toolwire.durable.client import Runs
 
 SIZE = (100, 36)
 
@@ -99,7 +103,7 @@ class Chat:
 
     async def until_ready(self) -> None:
         app = self.app
-        await self.until(lambda: not (app._answering or app._reading or app._showing), "the answer ends")
+        await self.until(lambda: not (app._answering or app._typed.busy or app._showing), "the answer ends")
         await self.app.conversation.draw()
         await self.pilot.pause()
 
@@ -134,6 +138,7 @@ async def chat(
     resume: str = "",
     size: tuple[int, int] = SIZE,
     theme: str = "",
+    runs: Callable[[], Runs] | None = None,
 ) -> AsyncIterator[Chat]:
     """The chat against these answers, in this folder."""
     import os
@@ -147,7 +152,8 @@ async def chat(
         base_url = url.removesuffix("/v1") if model.startswith("ollama") else url
         with SessionStore(sessions_path(os.environ)) as store:
             session = store.open(resume) if resume else store.create(model=model, cwd=str(home), base_url=base_url)
-            talk = Talk(assembly, options or Options(no_mcp=True), model, base_url, store=store, session=session)
+            wanted = options or Options(no_mcp=True)
+            talk = Talk(assembly, wanted, model, base_url, store=store, session=session, runs=runs)
             async with talk:
                 app = ChatApp(talk, person, history=TypedHistory.of(os.environ, str(home)), theme=theme)
                 async with app.run_test(size=size) as pilot:

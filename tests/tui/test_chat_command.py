@@ -84,3 +84,20 @@ def test_without_a_terminal_it_says_what_to_use(env: dict[str, str]) -> None:
     done = toolwire_command("chat", env=env)
     assert done.code == 2
     assert "toolwire run" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "code"),
+    [
+        (["Hi", "--attach", "r-1"], "--attach shows a run, which has its question", 2),
+        (["--attach", "r-1"], "there is no run that begins with 'r-1'", 1),
+    ],
+)
+def test_a_run_that_cannot_be_shown_is_known_before_the_screen(
+    env: dict[str, str], tmp_path: Path, arguments: list[str], words: str, code: int
+) -> None:
+    database = f"sqlite:///{tmp_path / 'runs.db'}"
+    with Terminal("chat", *arguments, "--database", database, env=env) as terminal:
+        terminal.wait_for(words)
+        assert terminal.end() == code
+    assert ALTERNATE not in terminal.screen

@@ -81,7 +81,7 @@ async def test_an_attachment_that_takes_long_holds_nothing_up_and_keeps_its_plac
             await through.wait()
         return await read_typed(text, **others)
 
-    monkeypatch.setattr("toolwire.tui.app.read_typed", read)
+    monkeypatch.setattr("toolwire.tui.typed_lines.read_typed", read)
     async with chat(home, DONE, DONE) as open_chat:
         await open_chat.type("a slow one")
         await open_chat.type("a quick one")
@@ -103,7 +103,7 @@ async def test_a_question_that_comes_back_leaves_what_was_typed_meanwhile(
         await through.wait()
         raise ConfigError("the server does not answer")
 
-    monkeypatch.setattr("toolwire.tui.app.read_typed", read)
+    monkeypatch.setattr("toolwire.tui.typed_lines.read_typed", read)
     async with chat(home) as open_chat:
         await open_chat.type("the first")
         await open_chat.pilot.press("h", "i")
@@ -115,7 +115,7 @@ async def test_a_question_that_comes_back_leaves_what_was_typed_meanwhile(
 async def test_escape_at_the_very_beginning_of_an_answer_stops_it(home: Path) -> None:
     stream = half_way()
     async with chat(home, stream, DONE) as open_chat:
-        open_chat.app._typed("Go")
+        open_chat.app._typed.add("Go")
         await open_chat.until(lambda: open_chat.app._answering)
         open_chat.app.action_stop()
         await open_chat.until_ready()
@@ -223,7 +223,7 @@ async def test_escape_takes_back_what_is_still_being_read(home: Path, monkeypatc
     async def read(text: str, **others: Any) -> Any:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("toolwire.tui.app.read_typed", read)
+    monkeypatch.setattr("toolwire.tui.typed_lines.read_typed", read)
     async with chat(home) as open_chat:
         await open_chat.type("look at @far")
         await open_chat.type("and then this")

@@ -392,7 +392,7 @@ async def test_what_is_kept_of_old_items_is_bounded(monkeypatch: pytest.MonkeyPa
         earlier.add(len(item.plain()), item.again())
     assert len(earlier) == 10
     assert earlier.words() == "▲ 10 earlier items · 40 items before that are not kept here; the session has them"
-    assert [item.plain()[:2] for item in earlier.take(3)] == ["47", "48", "49"]
+    assert [item.plain()[:2] for item, _ in earlier.take(3)] == ["47", "48", "49"]
 
 
 async def test_another_conversation_is_shown() -> None:
@@ -487,7 +487,7 @@ async def test_streaming_is_painted_seldom_stays_small_and_loses_nothing() -> No
         assert mounted < 100
         assert sum(place.lines for place in conversation._places) <= MOST_LINES + 400
         texts = [item.text for item in conversation.query(Answer)]
-        kept = sum(size for size, _ in conversation._earlier._kept)
+        kept = sum(size for size, *_ in conversation._earlier._kept)
         assert sum(map(len, texts)) + kept >= said
         assert conversation.query(ToolCard).last().state == "done"
 

@@ -77,6 +77,8 @@ def _listed(price: ListPrice, usage: TokenUsage) -> float:
 
 def usage_so_far(talk: Talk) -> dict[str, TokenUsage]:
     """Tokens by model, those of the answer that is going on included."""
+    if talk.attached is not None:
+        return {talk.attached.model or "its model": talk.attached.info.usage}
     if not talk.running:
         return dict(talk.usage)
     return {**talk.usage, talk.model: sum_of(talk.usage.get(talk.model, TokenUsage()), talk.agent.spent.usage)}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from ..cli.assembly import Person
 
 Panel = Literal["wire", "keys"]
 """What can be opened beside the conversation."""
@@ -21,6 +24,11 @@ class Row(NamedTuple):
 
 class Desk(Protocol):
     """Whoever shows. All words may hold anything: they are shown as they are, and no markup in them is obeyed."""
+
+    @property
+    def run_person(self) -> Person:
+        """Whoever is asked what a durable run asks: nothing that they decide is kept on this machine."""
+        ...
 
     def say(self, words: str) -> None:
         """Shows words of ours; Markdown is laid out where the screen can."""
@@ -44,6 +52,14 @@ class Desk(Protocol):
 
     async def reload(self) -> None:
         """The conversation is another one from now on: shows it from its beginning."""
+        ...
+
+    def withdraw(self, turn: int, id: str) -> None:
+        """A worker was lost: what the run has told of this call, or of the answer of this turn, comes again."""
+        ...
+
+    async def left(self, words: str) -> None:
+        """The run that was shown is not shown any more: the person's own conversation is, and these words."""
         ...
 
     def copy(self, text: str) -> None:

@@ -89,6 +89,14 @@ class LineScreen:
         for id in list(self._segments):
             self._end(id)
 
+    def withdraw(self, id: str) -> None:
+        """A worker was lost: says that what was written of this call, or of the answer, comes again."""
+        if id:
+            self._say(f"A worker was lost while {self._names.get(id, 'a tool')} ran.")
+            return
+        self.settle()
+        self._say("A worker was lost: what came of this answer is void, and it begins anew.")
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """While a question stands, nothing else is written; what happened meanwhile is shown after it."""

@@ -18,15 +18,16 @@ from ..cli.console import PlainConsole
 from ..cli.conversation import Conversation
 from ..cli.faults import say
 from ..cli.forms import TerminalForms
-from ..cli.transcript import pieces
+from ..cli.transcript import Piece, pieces
 from ..cli.visible import one_line, visible
 from ..errors import ToolwireError
 from ..messages import Message
 from .commands import NAMES, run_command
 from .commands.layout import unmarked
-from .decided import decided_words
+from .decided import WORKER, decided_words
 from .desk import Panel, Row
 from .lines import LineScreen
+from .retelling import entry_of
 from .shell import ShellRun, ShellRuns
 from .talk import Talk
 from .typed import QuestionLine, ShellLine, SlashLine, read_typed
@@ -41,12 +42,16 @@ _OUTPUT_SECONDS = 0.2
 
 
 class PlainPerson:
-    """Whoever sits at the terminal. Questions come one by one, and say how many there are."""
+    """Whoever sits at the terminal. Questions come one by one, and say how many there are.
 
-    def __init__(self, console: PlainConsole, screen: LineScreen, *, kept_in: str) -> None:
+    `of_run`: what is asked is a durable run's, and what they decide holds where its worker is.
+    """
+
+    def __init__(self, console: PlainConsole, screen: LineScreen, *, kept_in: str, of_run: bool = False) -> None:
         # All that a question asks of its screen is to be held.
         self._question = TerminalQuestion(console, screen, kept_in=kept_in)
         self._kept_in = kept_in
+        self._of_run = of_run
         self._screen = screen
         self._turn = asyncio.Lock()
         self._asked = self._answered = 0
@@ -56,7 +61,7 @@ class PlainPerson:
         """What they say to a call."""
         async with self._in_turn(request.invocation.id):
             answer = await self._question(request)
-            if words := decided_words(request, answer, self._kept_in):
+            if words := decided_words(request, answer, self._kept_in, of_run=self._of_run):
                 self._screen.header(words)
             return answer
 
@@ -99,13 +104,17 @@ class PlainChat:
         self._console = console
         self._screen = LineScreen(console)
         person = PlainPerson(console, self._screen, kept_in=str(files.always))
+        self.run_person = PlainPerson(console, self._screen, kept_in=WORKER, of_run=True)
+        """As `Desk.run_person`."""
         forms = TerminalForms(console, person.held)
         self._talk = make(Assembly(workspace, files, person=person, fill_in=forms))
         self._shell = ShellRuns(workspace.root)
         self._leaves = False
+        self._follows = False
+        """A durable run is to be told from its beginning."""
 
-    def run(self, first: str | None, *, record: str | None) -> int:
-        """Talks until the person has enough; gives the exit code."""
+    def run(self, first: str | None, *, record: str | None, attach: str | None = None) -> int:
+        """Talks until the person has enough; gives the exit code. `attach`: a durable run that is told first."""
         made, talk = self._talk.made, self._talk
         self._screen.header(made.words, *made.tool_words, *made.server_words, f"Mode: {talk.mode}.")
         self._screen.header("/help lists the commands. @file attaches a file, !command runs one of yours.")
@@ -117,7 +126,11 @@ class PlainChat:
         async def begin() -> None:
             if record is not None:
                 await talk.start_recording(record)
+            if attach is not None:
+                # One that is not there is known before anything is asked.
+                await (await talk.runs()).get(attach)
 
+        first = first if attach is None else f"/attach {attach}"
         return conversation.chat(first=first, typed=self._typed, begin=begin, prompt="You: ", at_end=self._tell_session)
 
     def _tell_session(self) -> None:
@@ -132,6 +145,9 @@ class PlainChat:
             match await read_typed(text, root=root, servers=servers, commands=NAMES):
                 case SlashLine(name, rest):
                     await run_command(self._talk, self, name, rest)
+                    if self._follows:
+                        self._follows = False
+                        return ""
                 case ShellLine() as line:
                     await self._run_shell(line)
                 case QuestionLine(message, notes):
@@ -205,12 +221,28 @@ class PlainChat:
             self.say("Enter sends. Ctrl-C stops an answer, a command or a list. Ctrl-D ends the chat.")
 
     async def reload(self) -> None:
-        """As `Desk.reload`."""
+        """As `Desk.reload`. A durable run is told from its beginning by whoever follows it."""
         kept = self._talk.record()
-        if kept is None:
+        if (attached := self._talk.attached) is not None:
+            self._follows = True
+            self._screen.header(f"Run {attached.id}, {attached.info.state}.")
+            self._show_pieces(list(pieces(map(entry_of, attached.spec.history))))
+            self._screen.header("You:")
+            self._screen.quote(visible(attached.spec.prompt.text).rstrip())
+            if not attached.is_over:
+                self._screen.header("Ctrl-C leaves it; it goes on.")
+        elif kept is None:
             self._screen.header("A new conversation.")
         else:
             self._show(kept)
+
+    def withdraw(self, turn: int, id: str) -> None:
+        """As `Desk.withdraw`: what was written stays there."""
+        self._screen.withdraw(id)
+
+    async def left(self, words: str) -> None:
+        """As `Desk.left`."""
+        self.say(words)
 
     def copy(self, text: str) -> None:
         """As `Desk.copy`; printed, to be taken from there, where the terminal knows no clipboard."""
@@ -241,10 +273,13 @@ class PlainChat:
 
     def _show(self, kept: SessionRecord) -> None:
         """The end of an earlier conversation."""
-        told = list(pieces(kept.entries))
         self._screen.header(f"Going on with: {one_line(kept.info.title)[:200]}")
+        told = list(pieces(kept.entries))
         if len(told) > _SHOWN_AGAIN:
             self._screen.header(f"({len(told) - _SHOWN_AGAIN} earlier pieces: /export writes them all)")
+        self._show_pieces(told)
+
+    def _show_pieces(self, told: Sequence[Piece]) -> None:
         for piece in told[-_SHOWN_AGAIN:]:
             self._screen.header(piece.heading)
             if piece.text:

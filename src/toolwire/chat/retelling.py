@@ -53,6 +53,18 @@ def retold(entries: Iterable[Entry]) -> Iterator[Message | AgentEvent]:
         yield from teller.take(entry)
 
 
+def retold_messages(messages: Iterable[Message]) -> Iterator[Message | AgentEvent]:
+    """The same of a conversation of which nothing but its messages is known."""
+    return retold(map(entry_of, messages))
+
+
+def entry_of(message: Message) -> Entry:
+    """What a session would have kept of it."""
+    if message.role == "assistant":
+        return Entry("", Answered(0, message))
+    return Entry("", Settled(0, message) if message.role == "tool" else Said(message))
+
+
 class _Teller:
     """Keeps what later entries refer to: the calls of the answer at hand, and which of them have their result."""
 

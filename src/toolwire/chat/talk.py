@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,10 +21,14 @@ from ..inspection.tap import Reading, TappedTransport, WireLog
 from ..messages import Message, Part
 from ..settings.model import Price
 from ..transport import Transport
+from .retelling import retold
 
 if TYPE_CHECKING:
     from ..agent.recordings.recording import Recorder
     from ..cli.console import PlainConsole
+    from ..durable.client import Runs
+    from .attached import AttachedRun
+    from .desk import Desk
 
 
 class Talk:
@@ -44,6 +49,7 @@ class Talk:
         store: SessionStore | None = None,
         session: Session | None = None,
         console: PlainConsole | None = None,
+        runs: Callable[[], Runs] | None = None,
     ) -> None:
         self.assembly = assembly
         self.options = options
@@ -56,6 +62,13 @@ class Talk:
         self.recording = ""
         """The file that is written of all that happens; empty: none is."""
         self.running = False
+        self._still = asyncio.Event()
+        """Nothing is running."""
+        self.attached: AttachedRun | None = None
+        """The durable run that is shown in place of the person's own conversation, if one is."""
+        self._make_runs = runs
+        self._runs: Runs | None = None
+        self._open = AsyncExitStack()
         self._recorder: Recorder | None = None
         self._session = session
         self.made: Made = self._make(options, model, base_url, console=console)
@@ -97,19 +110,62 @@ class Talk:
         if self.running:
             raise ConfigError("an answer is going on", hint="Wait for its end, or stop it first.")
         self.running = True
-        model = self.model
+        self._still.clear()
+        model, attached = self.model, self.attached
         try:
-            async with aclosing(self.agent.run(question)) as events:
+            async with aclosing((attached or self.agent).run(question)) as events:
                 async for event in events:
-                    if isinstance(event, (RunFinished, RunInterrupted, RunFailed)):
+                    if attached is None and isinstance(event, (RunFinished, RunInterrupted, RunFailed)):
                         self._count(model, event)
                     yield event
+            if attached is not None and attached.left:
+                await self.detach()
         finally:
             self.running = False
+            self._still.set()
 
     def interrupt(self) -> None:
-        """Ends the answer that is going on, whatever it waits for."""
-        self.agent.interrupt()
+        """Ends the answer that is going on, whatever it waits for. A durable run is left, and goes on."""
+        if self.attached is not None:
+            self.attached.leave()
+        else:
+            self.agent.interrupt()
+
+    async def runs(self) -> Runs:
+        """The durable runs, of this machine and others."""
+        if self._runs is None:
+            if self._make_runs is None:
+                raise ConfigError("no durable runs are known here", hint="See toolwire runs --help.")
+            self._runs = await self._open.enter_async_context(self._make_runs())
+        return self._runs
+
+    async def attach(self, id: str, desk: Desk) -> AttachedRun:
+        """Shows a durable run from now on; what it asks is asked at the desk. `run` with no words follows it."""
+        from .attached import AttachedRun
+
+        runs = await self.runs()
+        info = await runs.get(id)
+        spec = await runs.spec(info.id)
+        if self.running and self.attached is not None:
+            self.attached.leave()
+            await self._still.wait()
+        elif self.running:
+            raise ConfigError("an answer is going on", hint="Stop it first, with Esc, or wait for its end.")
+        self.attached = AttachedRun(runs, info, spec, desk)
+        return self.attached
+
+    async def detach(self) -> None:
+        """Goes back to the person's own conversation."""
+        left, self.attached = self.attached, None
+        if left is not None:
+            await left.desk.left(left.left_words)
+
+    def past(self) -> Iterable[Message | AgentEvent] | AsyncIterable[Message | AgentEvent] | None:
+        """What was said and done before now, to be shown; None where nothing was."""
+        if self.attached is not None:
+            return self.attached.past()
+        record = self.record()
+        return None if record is None else retold(record.entries)
 
     async def settle(self) -> None:
         """Waits for calls that were interrupted and had not ended: a few seconds at most."""
@@ -220,6 +276,7 @@ class Talk:
                 self._recorder.close()
             if self._session is not None:
                 self._session.close()
+            await self._open.aclose()
 
     def _make(
         self,
@@ -275,6 +332,11 @@ class Talk:
                 left.close()
 
     def _check_still(self) -> None:
+        if self.attached is not None:
+            raise ConfigError(
+                f"run {self.attached.id} is shown, and what it works with is not changed from here",
+                hint="/detach goes back to your own conversation.",
+            )
         if self.running:
             raise ConfigError("an answer is going on", hint="Stop it first, with Esc, or wait for its end.")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Sequence
+from contextlib import aclosing
 from typing import ClassVar
 
 from textual import events, on, work
@@ -16,7 +16,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.css.query import NoMatches
 from textual.driver import Driver
-from textual.widgets import Static
 
 from ..agent.events import RunFinished, RunStarted
 from ..approval.policy import Mode
@@ -24,12 +23,10 @@ from ..chat.commands import run_command
 from ..chat.commands.layout import cells
 from ..chat.completion import Completer
 from ..chat.desk import Panel, Row
-from ..chat.retelling import retold
 from ..chat.shell import ShellRuns
 from ..chat.talk import Talk
-from ..chat.typed import QuestionLine, ShellLine, SlashLine, read_typed
-from ..chat.typed_history import Typed, TypedHistory
-from ..cli.visible import one_line
+from ..chat.typed import QuestionLine, ShellLine, SlashLine
+from ..chat.typed_history import TypedHistory
 from ..errors import ConfigError
 from ..messages import Message
 from ..settings.model import ReasoningShown
@@ -38,11 +35,13 @@ from .conversation import Conversation
 from .pickers import ConfirmScreen, KeysScreen, PickerScreen
 from .prompt import Prompt
 from .questions.approval import Decided
-from .questions.person import ScreenPerson
+from .questions.person import RunPerson, ScreenPerson
 from .questions.questions import Questions
+from .queued import Queued
 from .status import StatusLine
 from .telling import tell, telling
-from .terminal_gone import unbroken
+from .terminal_gone import unbroken, when_told_to_end
+from .typed_lines import Sent, TypedLines
 from .wire import WirePanel
 
 _TICK = 0.5
@@ -68,7 +67,6 @@ class ChatApp(App[int]):
     #stage > Conversation { width: 1fr; height: 1fr; }
     #stage > WirePanel { width: 1fr; height: 1fr; display: none; }
     #stage > WirePanel.open { display: block; }
-    #queue { height: auto; max-height: 3; padding: 0 1; color: $text-muted; display: none; }
     #foot { height: auto; dock: bottom; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -115,16 +113,16 @@ class ChatApp(App[int]):
         self._suggested = suggested
         self._completer = Completer(talk)
         self._shell = ShellRuns(talk.assembly.workspace.root)
-        self._unread: list[tuple[str, Mapping[str, str]]] = []
-        """What was sent and is not understood yet: files and servers may take their time."""
-        self._reading: asyncio.Task[None] | None = None
-        self._queue: list[QuestionLine] = []
+        self._typed = TypedLines(talk, self._do, self._refuse)
+        self._queue = Queued()
         self._answering: asyncio.Task[None] | None = None
         self._showing = False
         """An earlier conversation is being put on the screen."""
         self._stopped = False
         """The answer that is going on is not wanted any more."""
         self._leaving: asyncio.Task[None] | None = None
+        self.parting = ""
+        """What the person should know when the screen is gone."""
         self._pressed = 0.0
 
     def compose(self) -> ComposeResult:
@@ -134,11 +132,10 @@ class ChatApp(App[int]):
             yield WirePanel(self.talk.wire)
         with Vertical(id="foot"):
             yield Questions(self.person, bell=self._bell)
-            yield Static(id="queue", markup=False)
-            yield Prompt(
-                self._completer, self._history, root=self.talk.assembly.workspace.root, take_back=self._take_back
-            )
-            yield StatusLine(self.talk)
+            yield self._queue
+            root = self.talk.assembly.workspace.root
+            yield Prompt(self._completer, self._history, root=root, take_back=self._queue.take_back)
+            yield StatusLine(self.talk, self._queue)
 
     def on_mount(self) -> None:
         """Begins with what is there already; whoever types does not wait for it."""
@@ -147,7 +144,8 @@ class ChatApp(App[int]):
         # Whoever had the terminal meanwhile has painted over it.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         if not self.is_headless:
-            self._leave_when_told()
+            # A closed window or a system that goes down ends the chat as its person would: the terminal is given back.
+            when_told_to_end(lambda number: self.leave(128 + number))
             self.call_after_refresh(collect_quietly)
         prompt = self.query_one(Prompt)
         prompt.focus()
@@ -162,7 +160,7 @@ class ChatApp(App[int]):
         for words in self._resumed:
             self.problem(words)
         if self._first:
-            self._typed(self._first)
+            self._typed.add(self._first)
 
     def on_resize(self, event: events.Resize) -> None:
         """The wire moves below where there is no room beside."""
@@ -177,71 +175,55 @@ class ChatApp(App[int]):
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
-        self._typed(event.text, event.pasted)
+        self._typed.add(event.text, event.pasted)
 
-    def _typed(self, text: str, pasted: Mapping[str, str] | None = None) -> None:
-        """Whatever was typed, in its order. The keys and the screen do not wait for what it mentions."""
-        self._unread.append((text, pasted or {}))
-        if self._reading is None:
-            self._reading = asyncio.create_task(self._read())
+    def _do(self, line: SlashLine | ShellLine | QuestionLine, sent: Sent) -> None:
+        """Does what was typed: a command, a line for the shell, or a question."""
+        match line:
+            case SlashLine(name, rest):
+                self._command(name, rest)
+            case ShellLine():
+                self._run_shell(line, sent)
+            case QuestionLine():
+                self._ask(line)
 
-    async def _read(self) -> None:
-        """Does what was typed: a command, a line for the shell, or a question. What cannot be done comes back."""
-        try:
-            while self._unread:
-                text, pasted = self._unread[0]
-                root, servers = self.talk.assembly.workspace.root, self.talk.made.servers
-                try:
-                    line = await read_typed(text, root=root, servers=servers, pasted=pasted)
-                except Exception as error:
-                    tell(self, error)
-                    self._give_back([self._unread.pop(0)])
-                    continue
-                del self._unread[0]
-                match line:
-                    case SlashLine(name, rest):
-                        self._command(name, rest)
-                    case ShellLine():
-                        self._run_shell(line, text, pasted)
-                    case QuestionLine():
-                        self._ask(line)
-        finally:
-            self._reading = None
-
-    def _give_back(self, lines: Sequence[tuple[str, Mapping[str, str]]]) -> None:
-        """Puts lines that were sent back into the prompt, before what is typed there now."""
-        prompt = self.query_one(Prompt)
-        if prompt.text:
-            lines = [*lines, (prompt.text, prompt.pasted)]
-        behind = {label: text for _, pasted in lines for label, text in pasted.items()}
-        prompt.put("\n".join(text for text, _ in lines), behind)
+    def _refuse(self, error: Exception, sent: Sent) -> None:
+        """What cannot be done comes back."""
+        tell(self, error)
+        self.query_one(Prompt).give_back([sent])
 
     def _ask(self, line: QuestionLine) -> None:
         """Asks now, or when the answer that is going on has ended, or an earlier conversation is on the screen."""
         if self._answering is not None or self._showing:
-            self._queue.append(line)
-            self._show_queue()
-            return
+            self._queue.add(line)
+        else:
+            self._begin_answer(line)
+
+    def _begin_answer(self, line: QuestionLine | None) -> None:
+        """To a question; None: what goes on in a durable run is followed."""
         self._stopped = False
         self._answering = asyncio.create_task(self._answer(line))
 
-    async def _answer(self, line: QuestionLine) -> None:
+    async def _answer(self, line: QuestionLine | None) -> None:
         goes_on = False
         try:
             with telling(self):
-                goes_on = await self._one_answer(self._shell.with_runs(line.message), line.notes)
+                message: Message | str = ""
+                if line is not None:
+                    message = self._shell.with_runs(line.message)
+                    self.conversation.ask(message)
+                    for note in line.notes:
+                        self.conversation.note(note)
+                goes_on = await self._one_answer(message)
         finally:
             self._answering = None
         self._tick()
-        if self._queue and self.is_running and not self._showing:
+        if self._queue.count and self.is_running and not self._showing:
             self._next(goes_on)
 
-    async def _one_answer(self, message: Message, notes: Sequence[str]) -> bool:
+    async def _one_answer(self, message: Message | str) -> bool:
         """Whether it came to its own end, and nobody wanted to stop it."""
         conversation = self.conversation
-        conversation.ask(message)
-        for note in notes:
-            conversation.note(note)
         self.query_one(StatusLine).begin()
         is_whole, slice_ends = False, time.monotonic() + _SLICE
         async with aclosing(self.talk.run(message)) as events:
@@ -264,25 +246,9 @@ class ChatApp(App[int]):
         for another moment is there to be edited.
         """
         if goes_on:
-            self._ask(self._queue.pop(0))
+            self._ask(self._queue.next())
         else:
-            waiting, self._queue = self._queue, []
-            self._give_back([(each.text, each.pasted) for each in waiting])
-        self._show_queue()
-
-    def _take_back(self) -> Typed | None:
-        """The message that waits last, to be edited; it waits no more."""
-        if not self._queue:
-            return None
-        line = self._queue.pop()
-        self._show_queue()
-        return Typed(line.text, "", dict(line.pasted))
-
-    def _show_queue(self) -> None:
-        queue = self.query_one("#queue", Static)
-        queue.display = bool(self._queue)
-        queue.update("\n".join(f"⧗ {one_line(each.text)[:200]}" for each in self._queue[-3:]))
-        self.query_one(StatusLine).queued = len(self._queue)
+            self.query_one(Prompt).give_back([(each.text, each.pasted) for each in self._queue.clear()])
 
     @work
     async def _command(self, name: str, rest: str) -> None:
@@ -291,10 +257,10 @@ class ChatApp(App[int]):
         self._tick()
 
     @work
-    async def _run_shell(self, line: ShellLine, text: str, pasted: Mapping[str, str]) -> None:
+    async def _run_shell(self, line: ShellLine, sent: Sent) -> None:
         if self._shell.running:
             self.problem("a command of yours is running", "Wait for its end, or stop it with Esc.")
-            self._give_back([(text, pasted)])
+            self.query_one(Prompt).give_back([sent])
             return
         show = self.conversation.shell(line.command)
         with telling(self):
@@ -356,6 +322,9 @@ class ChatApp(App[int]):
         """
         if self._is_asked:
             raise SkipAction
+        if self.talk.attached is not None:
+            self.notify("What runs unasked in a durable run is for its worker to say.", timeout=_AGAIN)
+            return
         narrow = [mode for mode in Mode if mode is not Mode.FULL]
         at = narrow.index(self.talk.mode) if self.talk.mode in narrow else len(narrow) - 1
         with telling(self):
@@ -400,10 +369,9 @@ class ChatApp(App[int]):
         if self._shell.running:
             self._shell.stop()
             return True
-        unread, self._unread = self._unread, []
-        if self._reading is not None:
-            self._reading.cancel()
-            self._give_back(unread)
+        unread = self._typed.stop()
+        if unread:
+            self.query_one(Prompt).give_back(unread)
         if self._answering is not None:
             self._stopped = True
             self.talk.interrupt()
@@ -443,7 +411,24 @@ class ChatApp(App[int]):
 
     async def reload(self) -> None:
         """As `Desk.reload`."""
+        if self._answering is not None:
+            await asyncio.wait((self._answering,))
         await self._show_conversation()
+
+    @property
+    def run_person(self) -> RunPerson:
+        """As `Desk.run_person`."""
+        return RunPerson(self.person)
+
+    def withdraw(self, turn: int, id: str) -> None:
+        """As `Desk.withdraw`."""
+        self.conversation.withdraw(turn, id)
+
+    async def left(self, words: str) -> None:
+        """As `Desk.left`."""
+        if self._leaving is None:
+            await self._show_conversation()
+            self.say(words)
 
     def copy(self, text: str) -> None:
         """As `Desk.copy`."""
@@ -451,6 +436,8 @@ class ChatApp(App[int]):
 
     def leave(self, code: int = 0) -> None:
         """As `Desk.leave`. What goes on is stopped before; the second time it is not waited for."""
+        if (shown := self.talk.attached) is not None and not shown.is_over:
+            self.parting = f"run {shown.id} goes on; look again: toolwire chat --attach {shown.id}"
         self._stopped = True
         self.talk.interrupt()
         self._shell.stop()
@@ -481,30 +468,25 @@ class ChatApp(App[int]):
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self.leave, 128 + getattr(signal, "SIGHUP", 1))
 
-    def _leave_when_told(self) -> None:
-        """A closed window or a system that goes down ends the chat as its person would: the terminal is given back."""
-        loop = asyncio.get_running_loop()
-        for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
-            with suppress(NotImplementedError, ValueError, RuntimeError):
-                loop.add_signal_handler(number, self.leave, 128 + number)
-
     async def _show_conversation(self) -> None:
-        record = None
+        past, attached = None, self.talk.attached
         self._showing = True
         try:
             await self.conversation.show([])
             with telling(self):
-                record = self.talk.record()
-                if record is not None:
-                    await self.conversation.show(retold(record.entries))
+                past = self.talk.past()
+                if past is not None:
+                    await self.conversation.show(past)
         finally:
             self._showing = False
-        if record is None:
+        if past is None:
             for words in self._welcome:
                 self.say(words)
-        for problem in self.talk.made.problems:
+        for problem in self.talk.made.problems if attached is None else ():
             self.problem(problem)
-        if self._queue and self._answering is None:
+        if self._answering is None and attached is not None and not attached.is_over:
+            self._begin_answer(None)
+        elif self._queue.count and self._answering is None:
             self._next(goes_on=True)
 
     def _tick(self) -> None:

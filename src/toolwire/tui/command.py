@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, NamedTuple
 
@@ -14,11 +15,12 @@ from cyclopts import Parameter
 from .. import __version__
 from ..approval.files import PolicyPaths, policy_paths
 from ..approval.places import Workspace
+from ..chat.attached import open_runs
 from ..chat.commands.layout import cells
 from ..chat.commands.trust import MODES
 from ..chat.talk import Talk
 from ..cli.assembly import EMBEDDED_WORDS, Assembly, Options, as_model, described, options_of
-from ..cli.choose import check_choice, choose_model
+from ..cli.choose import EMBEDDED, check_choice, choose_model
 from ..cli.console import PlainConsole, has_person
 from ..cli.faults import say
 from ..cli.inputs import STANDARD_INPUT, as_text
@@ -54,6 +56,8 @@ def chat(
     no_audit: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     resume: Annotated[str | None, Parameter(metavar="[ID]")] = None,
     no_session: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    attach: Annotated[str | None, Parameter(metavar="RUN")] = None,
+    database: Annotated[str | None, Parameter(metavar="URL")] = None,
     record: Annotated[str | None, Parameter(metavar="FILE")] = None,
     theme: Annotated[str | None, Parameter(metavar="NAME")] = None,
     plain: Annotated[bool, Parameter(negative="", show_default=False)] = False,
@@ -100,6 +104,11 @@ def chat(
         Go on with an earlier conversation: the one with this id, or else the newest of this folder.
     no_session
         Do not keep the conversation for --resume.
+    attach
+        Show a durable run, by its id or the beginning of it: all that it did, and what it does now. Its questions are
+        asked here; Esc leaves it, and it goes on. After its end, what you type goes on from there as a new run.
+    database
+        Where the durable runs are. Without it: your setting `database`, or else a file beside the sessions.
     record
         Write all that the provider sends and all that happens into a new file, without keys.
     theme
@@ -113,6 +122,8 @@ def chat(
         )
     if resume is not None and no_session:
         raise ConfigError("--resume goes on with a session, which --no-session rules out", hint="Leave one out.")
+    if attach is not None and question is not None:
+        raise ConfigError("--attach shows a run, which has its question", hint="Leave one of the two out.")
     loaded = load_settings(os.environ)
     use_services(loaded)
     for note in loaded.notes:
@@ -130,6 +141,7 @@ def chat(
         sessions=False if no_session else None,
         theme=None if theme is None else as_text(theme),
         plain=True if plain else None,
+        database=None if database is None else as_text(database),
     )
     settings = loaded.settings
     options = msgspec.structs.replace(
@@ -148,11 +160,12 @@ def chat(
             chosen, address = keeping.model, keeping.base_url
         else:
             check_choice(settings.model or None, base_url, os.environ)
-            chosen = settings.model or choose_model(os.environ, console, ask=True)
+            # Whoever looks at a run need not choose whom to ask something of their own.
+            chosen = settings.model or (EMBEDDED if attach else choose_model(os.environ, console, ask=True))
             address = settings.base_url or None
         chosen = as_model(chosen)
         is_embedded = described(loaded, chosen, address) == EMBEDDED_WORDS
-        if is_embedded:
+        if is_embedded and attach is None:
             ensure_weights()
         wanted = _Wanted(
             loaded=loaded,
@@ -165,10 +178,13 @@ def chat(
             console=console,
             record=record,
             question=None if question is None else as_text(question),
+            attach=None if attach is None else as_text(attach),
         )
         if settings.chat.plain or not _has_screen():
             return _plain(wanted)
-        return asyncio.run(_whole_screen(wanted, suggested=DEMO_QUESTION if is_embedded and resume is None else ""))
+        return asyncio.run(
+            _whole_screen(wanted, suggested=DEMO_QUESTION if is_embedded and resume is None and attach is None else "")
+        )
 
 
 class _Wanted(NamedTuple):
@@ -184,6 +200,7 @@ class _Wanted(NamedTuple):
     console: PlainConsole
     record: str | None
     question: str | None
+    attach: str | None
 
     def talk(self, assembly: Assembly) -> Talk:
         """The conversation, for whoever shows it."""
@@ -196,6 +213,7 @@ class _Wanted(NamedTuple):
             store=self.keeping.store,
             session=self.keeping.session_for(self.model, self.base_url),
             console=self.console,
+            runs=partial(open_runs, self.loaded.settings.database or None),
         )
 
 
@@ -216,7 +234,7 @@ def _plain(wanted: _Wanted) -> int:
     from ..chat.plain import PlainChat
 
     return PlainChat(wanted.console, wanted.workspace, wanted.files, wanted.talk).run(
-        wanted.question, record=wanted.record
+        wanted.question, record=wanted.record, attach=wanted.attach
     )
 
 
@@ -239,6 +257,10 @@ async def _whole_screen(wanted: _Wanted, *, suggested: str) -> int:
     async with wanted.talk(assembly) as talk:
         if wanted.record is not None:
             await talk.start_recording(wanted.record)
+        first = wanted.question or ""
+        if wanted.attach is not None:
+            # One that is not there is known before the screen is.
+            first = f"/attach {(await (await talk.runs()).get(wanted.attach)).id}"
         app = ChatApp(
             talk,
             person,
@@ -248,11 +270,13 @@ async def _whole_screen(wanted: _Wanted, *, suggested: str) -> int:
             resumed=_resumed(talk),
             reasoning=settings.chat.reasoning,
             bell=settings.chat.notify,
-            first=wanted.question or "",
+            first=first,
             suggested=suggested,
         )
         code = await app.run_async() or 0
         kept = talk.session
+    if app.parting:
+        say(app.parting)
     if kept is not None and kept.title:
         say(f"session {kept.id}; go on with: toolwire chat --resume {kept.id}")
     if app.fault is not None:

@@ -7,7 +7,7 @@ scrolls up to them, so that hours of it cost no more than minutes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.binding import Binding, BindingType
@@ -47,13 +47,16 @@ _QUIET = 1.0
 """Seconds after a run in which the person reads."""
 _AT_ONCE = 50
 """Events of an earlier conversation that are told before the screen has its turn."""
+_Told = Message | AgentEvent
 
 
 class _Place:
     """One entry of the conversation: an item, or the calls of one answer side by side."""
 
-    def __init__(self, item: Returning | None = None) -> None:
+    def __init__(self, item: Returning | None = None, answer: int = 0) -> None:
         self.item = item
+        self.answer = answer
+        """The answer that it is a part of, as `Routing` counts them; 0: none."""
         self.cards: list[ToolCard] = []
         self.widget: Widget | None = None
 
@@ -166,12 +169,47 @@ class Conversation(VerticalScroll, LaidOnce):
         if isinstance(event, (RunFinished, RunInterrupted, RunFailed)) and self.is_attached:
             self.set_timer(_QUIET, collect_all)
 
+    def withdraw(self, turn: int, id: str) -> None:
+        """A worker was lost: what was told of this call, or of the answer of this turn, is void and goes."""
+        if id:
+            self._routing.withdraw_call(id)
+            return
+        withdrawn = self._routing.withdraw(turn)
+        if withdrawn is None:
+            return
+        answer, cards = withdrawn
+        void: set[object] = set(cards)
+        gone: list[Widget] = [card for card in cards if card.is_attached]
+        for place in self._places:
+            if place.answer == answer and place.item is not None:
+                void.add(place.item)
+                gone += [place.widget] if place.widget is not None else []
+            place.cards = [card for card in place.cards if card not in void]
+            if place.item is None and not place.cards and place.widget is not None:
+                gone.append(place.widget)
+        self._places = [p for p in self._places if p.cards or (p.item is not None and p.item not in void)]
+        self._routing.live = [item for item in self._routing.live if item not in void]
+        self._earlier.drop(answer)
+        self.call_later(self._remove, gone)
+
+    async def _remove(self, widgets: list[Widget]) -> None:
+        """Not while something is painted on them."""
+        async with self._drawing:
+            with self.app.batch_update():
+                for widget in widgets:
+                    if widget.is_attached:
+                        await widget.remove()
+            self._show_marks()
+
     def card(self, id: str) -> ToolCard | None:
         """The call of this id."""
         return self._routing.cards.get(id)
 
-    async def show(self, past: Iterable[Message | AgentEvent]) -> None:
-        """Another conversation. The newest of it is on the screen; the rest comes back for those who scroll up."""
+    async def show(self, past: Iterable[_Told] | AsyncIterable[_Told]) -> None:
+        """Another conversation. The newest of it is on the screen; the rest comes back for those who scroll up.
+
+        What is still going on at its end goes on with what is told next.
+        """
         async with self._drawing:
             for place in self._places:
                 if place.widget is not None:
@@ -182,14 +220,12 @@ class Conversation(VerticalScroll, LaidOnce):
             self._routing = Routing(self._place, self._place_card, self._reasoning)
             self._telling = True
             try:
-                for number, told in enumerate(past, 1):
+                async for told in _in_turns(past):
                     if isinstance(told, Message):
                         self._routing.put(Question(told))
                     else:
                         self._routing.take(told)
                         self._routing.begin_past()
-                    if not number % _AT_ONCE:
-                        await asyncio.sleep(0)
             finally:
                 self._telling = False
             self._let_go(past=True)
@@ -224,6 +260,7 @@ class Conversation(VerticalScroll, LaidOnce):
                 await item.draw()
             while isinstance(item, Answer) and (part := item.next_part()) is not None:
                 routing.replace(item, part)
+                self._places[-1].answer = next((p.answer for p in self._places if p.item is item), 0)
                 await part.draw(now=now)
                 item = part
         routing.live = [item for item in routing.live if item.live]
@@ -235,7 +272,7 @@ class Conversation(VerticalScroll, LaidOnce):
 
     def _place(self, item: Returning) -> None:
         self._end_waiting(item)
-        self._append(_Place(item))
+        self._append(_Place(item, self._routing.answer))
 
     def _place_card(self, card: ToolCard) -> None:
         """A call stands beside the one before it, where nothing was said between them."""
@@ -289,7 +326,7 @@ class Conversation(VerticalScroll, LaidOnce):
             count += 1
             lines -= first.lines
             if not isinstance(first.item, Waiting):
-                self._earlier.add(*first.kept())
+                self._earlier.add(*first.kept(), first.answer)
             for card in first.cards:
                 if self._routing.cards.get(card.call_id) is card:
                     del self._routing.cards[card.call_id]
@@ -320,7 +357,7 @@ class Conversation(VerticalScroll, LaidOnce):
             async with self._drawing:
                 height = self.virtual_size.height
                 first = next((place.widget for place in self._places if place.widget is not None), None)
-                places = [_Place(item) for item in self._earlier.take(LOADED)]
+                places = [_Place(item, answer) for item, answer in self._earlier.take(LOADED)]
                 for place in places:
                     self._mount(place, before=first)
                     if place.item is not None:
@@ -408,3 +445,18 @@ class Conversation(VerticalScroll, LaidOnce):
     def _go_to(self, item: Widget) -> None:
         item.focus(scroll_visible=False)
         self.scroll_to_widget(item, animate=False)
+
+
+async def _in_turns(past: Iterable[_Told] | AsyncIterable[_Told]) -> AsyncIterator[_Told]:
+    """Each of them; the screen has its turn now and then."""
+    number = 0
+    async for told in past if isinstance(past, AsyncIterable) else _each(past):
+        yield told
+        number += 1
+        if not number % _AT_ONCE:
+            await asyncio.sleep(0)
+
+
+async def _each(past: Iterable[_Told]) -> AsyncIterator[_Told]:
+    for told in past:
+        yield told

@@ -70,7 +70,7 @@ class Earlier:
     """The items above the first one on the screen, newest last; bounded by their size."""
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[int, Callable[[], Returning]]] = deque()
+        self._kept: deque[tuple[int, Callable[[], Returning], int]] = deque()
         self._size = 0
         self.lost = 0
         """How many could not be kept."""
@@ -78,23 +78,28 @@ class Earlier:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def add(self, size: int, make: Callable[[], Returning]) -> None:
-        """One that leaves the screen, younger than all before."""
-        self._kept.append((size, make))
+    def add(self, size: int, make: Callable[[], Returning], answer: int = 0) -> None:
+        """One that leaves the screen, younger than all before; of this answer, if of one."""
+        self._kept.append((size, make, answer))
         self._size += size
         while self._size > KEPT and len(self._kept) > 1:
-            oldest, _ = self._kept.popleft()
+            oldest, *_ = self._kept.popleft()
             self._size -= oldest
             self.lost += 1
 
-    def take(self, count: int) -> list[Returning]:
-        """The youngest ones, made again, in their order."""
-        made: list[Returning] = []
+    def take(self, count: int) -> list[tuple[Returning, int]]:
+        """The youngest ones, made again, in their order; each with its answer."""
+        made: list[tuple[Returning, int]] = []
         while self._kept and len(made) < count:
-            size, make = self._kept.pop()
+            size, make, answer = self._kept.pop()
             self._size -= size
-            made.append(make())
+            made.append((make(), answer))
         return made[::-1]
+
+    def drop(self, answer: int) -> None:
+        """Those of an answer that is void."""
+        self._kept = deque(each for each in self._kept if each[2] != answer)
+        self._size = sum(size for size, *_ in self._kept)
 
     def clear(self) -> None:
         """Another conversation begins."""

@@ -10,7 +10,9 @@ from ..agent.events import (
     AgentEvent,
     ApprovalAnswered,
     ApprovalAsked,
+    HistoryMoved,
     NestedEvent,
+    RequestRetried,
     RunFailed,
     RunFinished,
     RunInterrupted,
@@ -41,6 +43,10 @@ _SERVER_TOOL = 200
 """Characters of what a tool at the provider was asked or gave: it is for the model, and may be a whole page."""
 
 
+_OF_ANSWER = (SegmentEvent, RequestRetried, HistoryMoved)
+"""What is void when whoever asked for the answer was lost in the middle of it."""
+
+
 class Routing:
     """Takes events one after the other. `place` puts an item at the end of the conversation, `place_card` a call.
 
@@ -65,6 +71,13 @@ class Routing:
         """Text segments of which nothing but blanks has come: not worth an item."""
         self._server_tools: dict[str, tuple[str, str]] = {}
         self._began: float | None = None
+        self.answer = 0
+        """The answer that what is placed now belongs to, by its number in this conversation; 0: none."""
+        self._answers = 0
+        self._turn: int | None = None
+        """Of that answer."""
+        self._fresh: list[ToolCard] = []
+        """Its calls."""
 
     def put(self, item: Returning) -> None:
         """An item of ours, or of the person."""
@@ -85,6 +98,35 @@ class Routing:
 
     def take(self, event: AgentEvent) -> None:
         """One event."""
+        if isinstance(event, _OF_ANSWER):
+            self.answer = self._answers
+        self._take(event)
+        self.answer = 0
+
+    def withdraw(self, turn: int) -> tuple[int, list[ToolCard]] | None:
+        """The answer of this turn begins anew: its number and its calls, which are no more; None for any other turn."""
+        if turn != self._turn:
+            return None
+        cards, self._fresh = self._fresh, []
+        for card in cards:
+            self.cards.pop(card.call_id, None)
+        for known in (self._segments, self._blank, self._server_tools):
+            known.clear()
+        self.put(Aside("A worker was lost: the answer begins anew."))
+        self._wait()
+        return self._answers, cards
+
+    def withdraw_call(self, id: str) -> None:
+        """Whoever ran this call was lost."""
+        card = self.cards.get(id)
+        if card is None:
+            return
+        card.call.begin_again()
+        if card not in self.live:
+            self.live.append(card)
+        self.put(Aside(f"A worker was lost while {one_line(card.call.tool_name)[:100]} ran."))
+
+    def _take(self, event: AgentEvent) -> None:
         if isinstance(event, SegmentEvent):
             self._segment(event)
         elif isinstance(event, (ApprovalAsked, ApprovalAnswered, ToolStarted, ToolProgress, ToolFinished, NestedEvent)):
@@ -98,14 +140,19 @@ class Routing:
         elif isinstance(event, TurnStarted):
             self._segments.clear()
             self._blank.clear()
-            if self.waiting is None:
-                self.waiting = Waiting()
-                self.put(self.waiting)
+            self._turn, self._fresh = event.turn, []
+            self._answers += 1
+            self._wait()
         elif isinstance(event, (RunFinished, RunInterrupted, RunFailed)):
             self._end(event)
         else:
             for words in event_words(event):
                 self.put(Aside(one_line(words)))
+
+    def _wait(self) -> None:
+        if self.waiting is None:
+            self.waiting = Waiting()
+            self.put(self.waiting)
 
     def _end(self, event: RunFinished | RunInterrupted | RunFailed) -> None:
         for item in self.live:
@@ -191,6 +238,8 @@ class Routing:
         card = self.cards[id] = ToolCard(id, name, kind, head)
         self._place_card(card)
         self.live.append(card)
+        if self.answer:
+            self._fresh.append(card)
         return card
 
     def _late_card(self, event: AgentEvent) -> ToolCard | None:

@@ -11,9 +11,12 @@ from textual.widget import Widget
 from ..chat.costs import conversation_cost, sum_of, usage_so_far
 from ..chat.talk import Talk
 from ..cli.visible import one_line
+from .queued import Queued
 
 _LITTLE = 0.2
 """The share of the window below which it is worth a warning."""
+_RUN = 20
+"""Cells of the id of a run."""
 _USUAL_MODEL, _LEAST_MODEL = 28, 8
 """Cells of a model's name: as many as are kept before a fact is, and as many as are kept in any case."""
 
@@ -26,13 +29,13 @@ class StatusLine(Widget, can_focus=False):
     StatusLine.waiting { background: $warning 25%; }
     """
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: Talk, queue: Queued) -> None:
         super().__init__()
         self._talk = talk
+        self._queue = queue
+        """Messages that wait for the end of the answer."""
         self._began = time.monotonic()
         self._waiting = 0
-        self.queued = 0
-        """Messages that wait for the end of the answer."""
         self.words = ""
         """What goes on beside an answer; empty: nothing."""
 
@@ -60,13 +63,20 @@ class StatusLine(Widget, can_focus=False):
 
     def render(self) -> Content:
         """One line that fits: what matters least is left out, and a long name shortened, where there is no room."""
-        return status_line(self.size.width, self._state(), self._talk.model, str(self._talk.mode), self._facts())
+        talk, attached = self._talk, self._talk.attached
+        model, mode = (
+            (talk.model, str(talk.mode)) if attached is None else (attached.model or attached.info.agent, "attached")
+        )
+        return status_line(self.size.width, self._state(), model, mode, self._facts())
 
     def _state(self) -> tuple[str, str]:
         """What is going on, in a mark and words; and its style."""
         if self.waiting:
             return f"? {self.waiting} question{'' if self.waiting == 1 else 's'} for you", "bold $text-warning"
-        queued = f", {self.queued} queued" if self.queued else ""
+        queued = f", {self._queue.count} queued" if self._queue.count else ""
+        if (attached := self._talk.attached) is not None:
+            mark, style = ("●", "$text-success") if attached.is_over else ("◌", "$text-accent")
+            return f"{mark} run {shortened(one_line(attached.id), _RUN)} {attached.info.state}{queued}", style
         if self.words:
             return f"◌ {self.words}{queued}", "$text-accent"
         if self._talk.running:
@@ -84,6 +94,8 @@ class StatusLine(Widget, can_focus=False):
         cost = conversation_cost(talk, usage) if usage else None
         if cost is not None and cost.amount:
             facts.append((cost.words, ""))
+        if talk.attached is not None:
+            return [*facts, ("Esc leaves", "")] if talk.running else facts
         if window := talk.agent.window:
             left = max(0.0, 1 - talk.agent.tokens() / window)
             is_little = left < _LITTLE

@@ -5,7 +5,10 @@ Textual paints in a thread of its own, which a window that was closed would end,
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TextIO
 
 from textual.driver import Driver
@@ -23,6 +26,14 @@ def unbroken(driver: type[Driver], lost: Callable[[], object]) -> type[Driver]:
                 self._file = UnbrokenTerminal(file, lost)
 
     return Unbroken
+
+
+def when_told_to_end(leave: Callable[[int], object]) -> None:
+    """Has `leave` called with the number of a signal that says that the window or the system goes."""
+    loop = asyncio.get_running_loop()
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            loop.add_signal_handler(number, leave, number)
 
 
 class UnbrokenTerminal:

@@ -8,7 +8,7 @@ from ...approval.hidden import marked
 from ...errors import ConfigError
 from ..desk import Desk
 from ..talk import Talk
-from . import changes, looking, models, sessions, trust
+from . import changes, looking, models, runs, sessions, trust
 from .command import Command, Suggestion
 from .layout import code, code_cell, listed
 
@@ -41,6 +41,7 @@ COMMANDS: dict[str, Command] = {
         *trust.COMMANDS,
         *changes.COMMANDS,
         *sessions.COMMANDS,
+        *runs.COMMANDS,
         *looking.COMMANDS,
         Command("help", "Lists the commands.", _help, "[COMMAND]", _command_names, True, ("?", "commands")),
         looking.QUIT,

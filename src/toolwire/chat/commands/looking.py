@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...errors import ConfigError
 from ...tools.definition import ToolDefinition
-from ..costs import ABOUT, conversation_cost, model_cost
+from ..costs import ABOUT, conversation_cost, model_cost, usage_so_far
 from ..desk import Desk
 from ..talk import Talk
 from .command import Command
@@ -15,18 +15,20 @@ from .trust import MODES
 
 
 async def _usage(talk: Talk, desk: Desk, typed: str) -> None:
-    costs = {model: model_cost(talk, model, used) for model, used in talk.usage.items()}
+    used = talk.usage if talk.attached is None else usage_so_far(talk)
+    costs = {model: model_cost(talk, model, each) for model, each in used.items()}
     rows = []
-    for model, usage in talk.usage.items():
+    for model, usage in used.items():
         cached = f" ({usage.cached_tokens:,} from cache)" if usage.cached_tokens else ""
         cost = costs[model]
         words = "not known" if cost is None else cells(cost.words)
         rows.append((cells(model), f"{usage.input_tokens:,}{cached}", f"{usage.output_tokens:,}", words))
     parts = [listed(("model", "tokens in", "tokens out", "cost"), rows) if rows else "Nothing was asked yet."]
-    whole = conversation_cost(talk, talk.usage)
+    whole = conversation_cost(talk, used)
     if len(rows) > 1 and whole is not None:
         parts.append(f"Together: {cells(whole.words)}.")
-    parts.append(_room(talk))
+    if talk.attached is None:
+        parts.append(_room(talk))
     if any(cost is not None and cost.is_about for cost in costs.values()):
         parts.append(f"{ABOUT} Your own prices go before them.")
     if None in costs.values():
@@ -54,6 +56,8 @@ async def _status(talk: Talk, desk: Desk, typed: str) -> None:
         ("session", "not kept" if session is None else cells(session.id)),
         ("recording", cells(talk.recording) if talk.recording else "no"),
     ]
+    if talk.attached is not None:
+        rows.insert(0, ("shown", f"run {cells(talk.attached.id)}, {talk.attached.info.state}; your own is below"))
     desk.say(f"{listed(('what', 'how it is'), rows)}\n\n{_room(talk)}")
 
 

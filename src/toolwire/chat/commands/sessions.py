@@ -67,6 +67,8 @@ async def _go_on(talk: Talk, desk: Desk, id: str) -> None:
 
 
 async def _export(talk: Talk, desk: Desk, typed: str) -> None:
+    if talk.attached is not None:
+        raise ConfigError("what is shown is a durable run", hint=f"toolwire runs show {talk.attached.id}")
     record = talk.record()
     if record is None:
         raise ConfigError("there is nothing to export yet", hint="Ask something first; --no-session keeps nothing.")

@@ -135,6 +135,15 @@ class Call:
             return
         self.changes += 1
 
+    def begin_again(self) -> None:
+        """Whoever ran it was lost: what was told of that is void, and something else comes of the call."""
+        if self.result is not None:
+            return
+        self.ran = False
+        self.output, self.inner = Output(), Inner()
+        self._become(State.STREAMING if self.asked is None else State.WAITING)
+        self.changes += 1
+
     def _segment(self, event: SegmentEvent) -> None:
         if event.type is EventType.ERROR:
             if not self.ran and self.asked is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -126,6 +126,13 @@ class Prompt(Widget):
         self._end_search()
         self._walk.end()
         self._set(Typed(harmless(text), "", dict(pasted or {})))
+
+    def give_back(self, lines: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+        """Puts lines that were sent, with what was pasted into them, before what is typed now."""
+        if self.text:
+            lines = [*lines, (self.text, self.pasted)]
+        behind = {label: text for _, pasted in lines for label, text in pasted.items()}
+        self.put("\n".join(text for text, _ in lines), behind)
 
     def suggest(self, text: str) -> None:
         """A question to begin with: shown where nothing is typed, and there for Tab. Enter does not send it."""

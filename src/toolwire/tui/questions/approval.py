@@ -88,7 +88,8 @@ class CallQuestion(Widget):
         """The answer. What waits behind it comes next."""
         if answer.scope is not Scope.ONCE and self.waiting.is_open:
             # To the app itself: this widget is taken away before what it posts would come there.
-            self.app.post_message(Decided(decided_words(self.request, answer, self.kept_in)))
+            words = decided_words(self.request, answer, self.kept_in, of_run=self.waiting.of_run)
+            self.app.post_message(Decided(words))
         self.waiting.settle(answer)
         self._answered()
 
@@ -276,12 +277,19 @@ class CallPane(Pane):
         return rows + (lasting_rows(question.request, width, question.kept_in) if question.changed is None else [])
 
     def _help_rows(self, width: int) -> list[Row]:
-        question = self._question
+        question, of_run = self._question, self._question.waiting.of_run
         lines = ["y: run it, this once."]
         if question.can_last:
-            lines.append("s: run it, and all that fits the rule that it names, until the session ends.")
+            lines.append(
+                f"s: run it, and all that fits the rule that it names, until the {'run' if of_run else 'session'} ends."
+            )
             if question.kept_in:
-                lines.append("a: the same from now on, in this workspace.")
+                lines.append(f"a: the same from now on, {'where its worker is' if of_run else 'in this workspace'}.")
+        escape = (
+            "Esc leaves the run, and the question waits."
+            if of_run
+            else "Esc ends the whole answer; nothing of it runs."
+        )
         lines += ["n: do not run it.", "d: do not run it, and tell the model why."]
         if question.can_be_refused:
             lines.append("N: do not run it, nor all that fits a rule that you choose.")
@@ -290,7 +298,7 @@ class CallPane(Pane):
             "v: all of it, on all of the screen; v again makes it smaller.",
             "↑ ↓ PgUp PgDn Home End: read on. A yes is for all of it, also for what is out of sight.",
             "Tab, [ and ]: the others that wait.",
-            "Ctrl+T: to your message and back. Esc ends the whole answer; nothing of it runs.",
+            f"Ctrl+T: to your message and back. {escape}",
             "Enter, other keys and what is pasted answer nothing; neither does a key in the first moment,"
             " nor a yes that is the beginning of a word.",
         ]
@@ -309,7 +317,7 @@ class PickPane(Pane):
     def head(self) -> str:
         """What is being chosen."""
         verb = "Allow" if self._allowed else "Deny"
-        longer = f" {how_long(self._picks[0][0])}" if self._allowed else " for longer"
+        longer = f" {self._how_long(self._picks[0][0])}" if self._allowed else " for longer"
         return f"{verb} {marked(self._question.request.invocation.tool_name)[:60]}{longer}: which?"
 
     async def rows(self, width: int) -> list[Row]:
@@ -317,11 +325,14 @@ class PickPane(Pane):
         offers: Sequence[Offer] = self._question.request.offers if self._allowed else self._question.request.refusals
         rows = list[Row]()
         for number, (scope, at) in enumerate(self._picks, 1):
-            longer = "" if self._allowed else f"{how_long(scope)}: "
+            longer = "" if self._allowed else f"{self._how_long(scope)}: "
             rows += said(f"{number}. {longer}{marked(offers[at].words)}", width)
         if self._question.kept_in and any(scope is Scope.ALWAYS for scope, _ in self._picks):
             rows += said(f"What holds always is kept in {marked(self._question.kept_in)}", width, "dim")
         return rows
+
+    def _how_long(self, scope: Scope) -> str:
+        return how_long(scope, of_run=self._question.waiting.of_run)
 
     def known_keys(self) -> Sequence[Key]:
         """A number, or back."""

@@ -40,11 +40,12 @@ class Waiting(Generic[T]):
 
 
 class WaitingCall(Waiting[Answer]):
-    """A call that would run."""
+    """A call that would run; `of_run`: in a durable run, where its worker is."""
 
-    def __init__(self, request: ApprovalRequest) -> None:
+    def __init__(self, request: ApprovalRequest, *, of_run: bool = False) -> None:
         super().__init__(request.invocation.tool_name, _GONE)
         self.request = request
+        self.of_run = of_run
 
 
 class WaitingQuestion(Waiting[str]):
@@ -64,6 +65,18 @@ class WaitingForm(Waiting[dict[str, Any] | None]):
         self.server = server
         self.message = message
         self.form = form
+
+
+class RunPerson:
+    """The same person, asked what a durable run asks: what they decide holds where its worker is."""
+
+    def __init__(self, person: ScreenPerson) -> None:
+        self._person = person
+        self.ask_person = person.ask_person
+
+    async def __call__(self, request: ApprovalRequest) -> Answer:
+        """What they say to a call."""
+        return await self._person.ask_for_run(request)
 
 
 class ScreenPerson:
@@ -97,6 +110,10 @@ class ScreenPerson:
     async def ask_person(self, question: str, options: Sequence[str]) -> str:
         """What they answer to a question of the model's: one of the options, or words of their own."""
         return await self._wait(WaitingQuestion(question, options))
+
+    async def ask_for_run(self, request: ApprovalRequest) -> Answer:
+        """What they say to a call of a durable run."""
+        return await self._wait(WaitingCall(request, of_run=True))
 
     async def fill_in(self, server: str, message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
         """What they fill in; None where they decline. `McpFailed` where nobody could be asked that."""

@@ -12,6 +12,7 @@ from textual.css.scalar import Unit
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
+from ...chat.decided import WORKER
 from .approval import CallPane, CallQuestion
 from .attention import ALONE_SECONDS, Attention, event_time
 from .form import FormQuestion
@@ -147,7 +148,8 @@ class Questions(Vertical, can_focus=False):
     def _made(self, waiting: Waiting[Any]) -> Question:
         answered = self._person.answered
         if isinstance(waiting, WaitingCall):
-            return CallQuestion(self._stage, waiting, self._person.kept_in, answered)
+            kept_in = WORKER if waiting.of_run else self._person.kept_in
+            return CallQuestion(self._stage, waiting, kept_in, answered)
         if isinstance(waiting, WaitingForm):
             return FormQuestion(self._stage, waiting, answered)
         assert isinstance(waiting, WaitingQuestion)
