@@ -96,6 +96,7 @@ figures: $(VENV)/.test $(VENV)/.node $(VENV)/.bench ## The heavy proofs, into do
 	$(BIN)/python -m pytest -n $(JOBS) -m figures -q
 	$(BIN)/python -m bench.figures
 	$(BIN)/python -m bench.trust
+	$(BIN)/python -m bench.durable
 	$(BIN)/python -m bench.chat.streaming
 
 docs: $(VENV)/.test ## Write the generated parts of docs/ anew, build the site into build/site and check all of it (under a minute)

@@ -8,7 +8,7 @@ from pathlib import Path
 from .docs_chat import chat_page
 from .docs_command import command_page
 from .docs_gallery import gallery_page
-from .docs_library import library_page
+from .docs_library import durable_page, library_page
 from .docs_pictures import inspect_picture
 from .docs_settings import settings_page
 from .docs_tables import errors_page, events_page, limits_page
@@ -76,6 +76,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "text.md": with_table("text.md", format_table),
     "reference/chat.md": chat_page,
     "reference/library.md": library_page,
+    "reference/durable.md": durable_page,
     "reference/events.md": events_page,
     "reference/errors.md": errors_page,
     "reference/limits.md": limits_page,

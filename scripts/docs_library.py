@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import toolwire
+from toolwire import durable
 
 from .docs_source import (
     Field,
@@ -26,6 +28,27 @@ Every name of `toolwire.__all__`, written by `make docs` from the source; a test
 [Using the library](../library.md) shows how they go together; [Events](events.md), [Errors](errors.md) and
 [Limits](limits.md) have pages of their own.
 """
+
+DURABLE_HEAD = """# Durable runs: the names
+
+Every name of `toolwire.durable` (extra `durable`), written by `make docs` from the source; a test keeps it so.
+[Durable runs](../durable.md) shows how they go together.
+"""
+
+DURABLE = {
+    "For everybody": (
+        "Runs",
+        "RunInfo",
+        "RunState",
+        "RunSpec",
+        "RunEvent",
+        "AttemptWithdrawn",
+        "Question",
+        "StepInfo",
+        "WorkerInfo",
+    ),
+    "For workers": ("Worker", "DurableAgent", "Workplace", "Timing", "Rate", "sub_agents"),
+}
 
 GROUPS = {
     "Streams": (
@@ -148,13 +171,23 @@ def entry(name: str, thing: Any) -> str:
 
 
 def library_page() -> str:
+    """The names of `toolwire`."""
+    return _page(HEAD, GROUPS, toolwire)
+
+
+def durable_page() -> str:
+    """The names of `toolwire.durable`."""
+    return _page(DURABLE_HEAD, DURABLE, durable)
+
+
+def _page(head: str, groups: Mapping[str, Sequence[str]], module: ModuleType) -> str:
     """The whole page. A public name that is in no group, or a group's name that is not public, is an error."""
-    grouped = [name for names in GROUPS.values() for name in names]
-    if sorted(grouped) != sorted(toolwire.__all__):
-        missing = sorted(set(toolwire.__all__) ^ set(grouped))
-        raise LookupError(f"put these into GROUPS of scripts/docs_library.py, or take them out: {', '.join(missing)}")
-    parts = [HEAD]
-    for title, names in GROUPS.items():
+    grouped = [name for names in groups.values() for name in names]
+    if sorted(grouped) != sorted(module.__all__):
+        missing = sorted(set(module.__all__) ^ set(grouped))
+        raise LookupError(f"put these into the groups of scripts/docs_library.py, or take them out: {missing}")
+    parts = [head]
+    for title, names in groups.items():
         parts.append(f"## {title}\n")
-        parts += [entry(name, getattr(toolwire, name)) for name in names]
+        parts += [entry(name, getattr(module, name)) for name in names]
     return "\n".join(parts)

@@ -215,17 +215,22 @@ class Database:
                 connection.execute(sa.select(sa.func.pg_advisory_unlock(_LOCK)))
 
     def do(self, work: Callable[[sa.Connection], _T], *, seconds: float | None = None) -> _T:
-        """Does the work in one transaction; again after a lost connection, for as long as it takes, or `seconds`.
+        """Does the work in one transaction; again after a lost connection, for as long as it takes, or `seconds`."""
 
-        So that what is done twice must be the same as done once.
-        """
+        def in_transaction() -> _T:
+            with self.engine.begin() as connection:
+                return work(connection)
+
+        return self.insist(in_transaction, seconds=seconds)
+
+    def insist(self, work: Callable[[], _T], *, seconds: float | None = None) -> _T:
+        """Does what talks to the database, again and again while that is away: twice done must be as once."""
         until = None if seconds is None else time.monotonic() + seconds
         pause = _PAUSE
         while True:
             try:
-                with self.engine.begin() as connection:
-                    return work(connection)
-            except sa.exc.DBAPIError as error:
+                return work()
+            except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
                 late = until is not None and time.monotonic() + pause > until
                 if late or self._closed.is_set() or not _passes(error):
                     raise self.refusal(error) from error
@@ -268,11 +273,12 @@ class Database:
         except OSError as error:
             raise DurableFailed(f"the database cannot be made: {error}", hint="Name another file.", url=path) from None
 
-    def refusal(self, error: sa.exc.DBAPIError) -> DurableFailed:
+    def refusal(self, error: sa.exc.SQLAlchemyError) -> DurableFailed:
         """What the database says, for whoever must do something about it."""
-        words = str(error.orig or error).strip().splitlines()
+        cause = getattr(error, "orig", None) or error
+        words = str(cause).strip().splitlines()
         said = words[0] if words else type(error).__name__
-        if getattr(error.orig, "sqlstate", None) == _NOT_ALLOWED:
+        if getattr(cause, "sqlstate", None) == _NOT_ALLOWED:
             return DurableFailed(
                 f"the database does not allow that: {said}",
                 hint="Use a role that may; docs/operators.md has what it needs.",
@@ -331,9 +337,11 @@ def _engine(url: sa.URL, patience: float | None) -> sa.Engine:
     return engine
 
 
-def _passes(error: sa.exc.DBAPIError) -> bool:
+def _passes(error: sa.exc.DBAPIError | sa.exc.TimeoutError) -> bool:
     """Whether the database may answer in a moment: the connection was lost, or someone else held it."""
+    if isinstance(error, sa.exc.TimeoutError):
+        return True
     if error.connection_invalidated or isinstance(error, (sa.exc.OperationalError, sa.exc.InterfaceError)):
         return "no such table" not in str(error.orig)
     state = getattr(error.orig, "sqlstate", None) or ""
-    return state[:2] in ("08", "57", "40")
+    return state[:2] in ("08", "57", "40") or state in ("25P03", "25P04")

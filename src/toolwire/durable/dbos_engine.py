@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -19,6 +20,8 @@ from .records import FORMAT, StepInfo
 
 if TYPE_CHECKING:
     from .database import Database
+
+_T = TypeVar("_T")
 
 APPLICATION = "toolwire"
 VERSION = f"toolwire-{FORMAT}"
@@ -50,57 +53,67 @@ class DbosEngine:
             system_database_engine=self._database.engine, serializer=_serializer(), application_name=APPLICATION
         )
 
-    @property
-    def _client(self) -> Any:
+    def _do(self, work: Callable[[Any], _T]) -> _T:
+        """What DBOS does for any process; all of it may be done twice."""
         if self._made is None:
             self.prepare()
-        return self._made
+        return self._database.insist(lambda: work(self._made))
+
+    def _list(self, **wanted: Any) -> list[Any]:
+        found: list[Any] = self._do(lambda client: client.list_workflows(**wanted, load_input=False, load_output=False))
+        return found
 
     def submit(self, run: str, queue: str, priority: int) -> None:
         """Puts a new run into a queue; one that is there already stays as it is."""
-        self._client.enqueue(
-            {
-                "workflow_name": WORKFLOW,
-                "queue_name": queue,
-                "workflow_id": run,
-                "app_version": VERSION,
-                "priority": _HIGHEST_PRIORITY + priority,
-            }
-        )
+        options = {
+            "workflow_name": WORKFLOW,
+            "queue_name": queue,
+            "workflow_id": run,
+            "app_version": VERSION,
+            "priority": _HIGHEST_PRIORITY + priority,
+        }
+        self._do(lambda client: client.enqueue(options))
 
     def move(self, run: str, queue: str) -> None:
         """Takes the run from whoever has it and puts it into a queue, unless it is over."""
         from dbos import error
 
         try:
-            self._client.resume_workflow(run, queue_name=queue)
+            self._do(lambda client: client.resume_workflow(run, queue_name=queue))
         except error.DBOSNonExistentWorkflowError:
             raise DurableFailed("the engine does not have this run", run=run) from None
 
     def cancel(self, run: str) -> None:
         """Nobody is given the run any more until it is moved."""
-        self._client.cancel_workflow(run)
+        self._do(lambda client: client.cancel_workflow(run))
 
     def fork(self, run: str, new: str, step: int, queue: str) -> None:
         """A new run, in a queue, that has the steps of another one before this one."""
         from dbos import SetWorkflowID
 
-        with SetWorkflowID(new):
-            self._client.fork_workflow(run, step, application_version=VERSION, queue_name=queue)
+        def fork(client: Any) -> None:
+            with SetWorkflowID(new):
+                client.fork_workflow(run, step, application_version=VERSION, queue_name=queue)
+
+        self._do(fork)
 
     def limit(self, queue: QueueLimits, *, poll: float) -> None:
         """From now on what a queue may do everywhere holds. What it may do here is each worker's own (`start`)."""
-        self._client.register_queue(
-            queue.name,
-            global_concurrency=queue.everywhere,
-            polling_interval_sec=poll,
-            on_conflict="always_update",
+        self._do(
+            lambda client: client.register_queue(
+                queue.name,
+                # Of whoever comes last; each worker goes by its own (`_limit_here`), save in its first moment.
+                worker_concurrency=queue.here,
+                global_concurrency=queue.everywhere,
+                polling_interval_sec=poll,
+                on_conflict="always_update",
+            )
         )
 
     def steps(self, run: str) -> list[StepInfo]:
         """What is recorded."""
         found = []
-        for step in self._client.list_workflow_steps(run, load_output=False):
+        for step in self._do(lambda client: client.list_workflow_steps(run, load_output=False)):
             begun, ended = step["started_at_epoch_ms"], step["completed_at_epoch_ms"]
             seconds = None if begun is None or ended is None else (ended - begun) / 1000
             found.append(StepInfo(number=step["function_id"], name=step["function_name"], seconds=seconds))
@@ -108,34 +121,28 @@ class DbosEngine:
 
     def records(self, run: str) -> dict[str, str]:
         """What each step recorded, by its name, in their order."""
-        steps = self._client.list_workflow_steps(run)
+        steps = self._do(lambda client: client.list_workflow_steps(run))
         return {step["function_name"]: step["output"] for step in steps if isinstance(step["output"], str)}
 
     def astray(self, runs: Sequence[str]) -> list[str]:
         """Those of these runs that lie in no queue and that no worker has."""
-        rows = self._client.list_workflows(
-            workflow_ids=list(runs), status=["ENQUEUED", "PENDING"], load_input=False, load_output=False
-        )
+        rows = self._list(workflow_ids=list(runs), status=["ENQUEUED", "PENDING"])
         known = {row.workflow_id for row in rows}
         return [run for run in runs if run not in known]
 
     def held(self) -> list[Held]:
         """All runs that some worker has."""
-        rows = self._client.list_workflows(
-            status="PENDING", name=WORKFLOW, load_input=False, load_output=False, limit=_PAGE
-        )
+        rows = self._list(status="PENDING", name=WORKFLOW, limit=_PAGE)
         return [Held(row.workflow_id, row.executor_id or "") for row in rows]
 
     def lying(self, queue: str) -> list[str]:
         """The runs that lie in a queue."""
-        rows = self._client.list_workflows(
-            status="ENQUEUED", queue_name=queue, load_input=False, load_output=False, limit=_PAGE
-        )
+        rows = self._list(status="ENQUEUED", queue_name=queue, limit=_PAGE)
         return [row.workflow_id for row in rows]
 
     def forget(self, runs: Sequence[str]) -> None:
         """Deletes runs that are over, with all that is recorded of them."""
-        self._client.delete_workflows(list(runs))
+        self._do(lambda client: client.delete_workflows(list(runs)))
 
     def close(self) -> None:
         """The connections are the database's."""
@@ -150,13 +157,14 @@ class DbosWorker:
     def __init__(self, database: Database) -> None:
         _quiet()
         self._database = database
+        self._is_started = False
 
     async def start(self, worker: str, queues: Sequence[QueueLimits], body: Body) -> None:
         """From now on runs of these queues are given to `body`."""
         global _at_work
         if _at_work:
             raise ConfigError("a worker works in this process already", hint="Start another process for another one.")
-        _at_work = True
+        _at_work = self._is_started = True
         DBOS = _DBOS()
         config = {
             "name": APPLICATION,
@@ -166,7 +174,7 @@ class DbosWorker:
             "application_version": VERSION,
             "serializer": _serializer(),
             "run_migrations": False,
-            "use_listen_notify": not self._database.is_sqlite,
+            "use_listen_notify": False,
             "console_log_level": "CRITICAL",
         }
         made = DBOS(config=config)
@@ -180,6 +188,7 @@ class DbosWorker:
         DBOS.listen_queues([queue.name for queue in queues])
         DBOS.launch()  # on this loop: workflows run here
         _limit_here(made, {queue.name: queue.here for queue in queues})
+        _record_for_good(made, self._database)
 
     async def step(self, name: str, do: Callable[[], Awaitable[str]]) -> str:
         """What a step of the run at hand gives."""
@@ -191,16 +200,18 @@ class DbosWorker:
         try:
             given: str = await _DBOS().run_step_async({"name": name}, done)
             return given
-        except (error.DBOSWorkflowCancelledError, error.DBOSWorkflowConflictIDError):
+        except (error.DBOSWorkflowCancelledError, error.DBOSWorkflowConflictIDError, sa.exc.SQLAlchemyError):
             raise Lost from None
 
     async def stop(self) -> None:
         """Nothing more is given out."""
+        global _at_work
+        if not self._is_started:
+            return
         # DBOS has made its threads those of the event loop, and ends them.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="toolwire"))
         await asyncio.to_thread(_DBOS().destroy, destroy_registry=True)
-        global _at_work
-        _at_work = False
+        _at_work = self._is_started = False
 
 
 _at_work = False
@@ -219,6 +230,20 @@ def _limit_here(made: Any, here: dict[str, int]) -> None:
         return queue
 
     made._sys_db.get_queue = get_queue
+
+
+def _record_for_good(made: Any, database: Database) -> None:
+    """What a step gave is recorded however long the database takes, as all that we write. And no fault is recorded as
+    what a step gave: DBOS would do so where the recording itself failed, and every later attempt would run into it.
+    """
+    record = made._sys_db.record_operation_result
+
+    def recorded(result: Any, *, completed_at_epoch_ms: int | None = None, owner_xid: str | None = None) -> None:
+        if result["error"] is None:
+            at = completed_at_epoch_ms or int(time.time() * 1000)  # the same each time: DBOS knows its own row by it
+            database.insist(lambda: record(result, completed_at_epoch_ms=at, owner_xid=owner_xid))
+
+    made._sys_db.record_operation_result = recorded
 
 
 def _DBOS() -> Any:

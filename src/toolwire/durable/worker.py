@@ -165,6 +165,10 @@ class Worker:
             await self._work(run)
         except RunLost:
             raise asyncio.CancelledError from None
+        except Exception as error:
+            # The engine would take it for how the run ended; as it is, the run is given out again.
+            self._tell(f"{run} is left: {error}")
+            raise asyncio.CancelledError from None
         finally:
             del self._bodies[task]
 

@@ -14,7 +14,7 @@ import msgspec
 from ..approval.request import Answer, ApprovalRequest
 from ..approval.rules import Rule
 from ..chunks import TokenUsage
-from ..errors import ErrorInfo
+from ..errors import DurableFailed, ErrorInfo
 from ..tools.running import this_call
 from ..transport import Transport
 from .asked import Questions
@@ -162,7 +162,7 @@ class Workplace:
 
         try:
             return await self._engine.step(name, done)
-        except (Lost, RunLost):
+        except (Lost, RunLost, DurableFailed):
             self.lose()
             raise asyncio.CancelledError from None
 
@@ -171,7 +171,7 @@ class Workplace:
         self.check()
         try:
             return await self._ledger.database.thread(work)
-        except RunLost:
+        except (RunLost, DurableFailed):
             self.lose()
             raise asyncio.CancelledError from None
 
@@ -179,7 +179,7 @@ class Workplace:
         """Everything that was told is in the database."""
         try:
             await self.log.flush()
-        except RunLost:
+        except (RunLost, DurableFailed):
             self.lose()
             raise asyncio.CancelledError from None
         self.check()
