@@ -17,8 +17,7 @@ import sqlalchemy as sa
 
 from ..agent.events import AgentEvent
 from .database import Database, events, runs
-from .event_json import ENDS, Head, decode_heads, is_voidable, kind_of
-from .event_json import encode_event as encode_event
+from .event_json import ENDS, Head, decode_heads, encode_event, is_voidable, kind_of
 from .ledger import RunLost
 from .records import AttemptWithdrawn
 

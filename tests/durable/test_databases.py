@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from durable.databases import postgres, shared_postgres, why_no_postgres
+from durable.told_runs import delta, is_over, new_run, written
+from toolwire.durable.database import Database, runs
+from toolwire.durable.following import follow
+from toolwire.durable.log import EventLog
+from toolwire.durable.records import RunEvent
+from waiting import until
+
+pytestmark = pytest.mark.skipif(bool(why_no_postgres()), reason=why_no_postgres() or "it is there")
+
+_HOLDER = """
+import sys, time
+from pathlib import Path
+from durable.databases import shared_postgres
+with shared_postgres(Path(sys.argv[1])) as server:
+    print(server.folder, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_every_test_has_an_empty_database_of_its_own(database_url: str) -> None:
+    database = Database(database_url)
+    try:
+        database.prepare()
+        database.prepare()
+        assert database.do(lambda connection: connection.execute(runs.select()).all()) == []
+    finally:
+        database.close()
+
+
+def test_the_server_goes_with_the_last_who_holds_it_however_he_ends(tmp_path: Path) -> None:
+    meeting = tmp_path / "postgresql"
+    tests = str(Path(__file__).parents[1])
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, str(meeting)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": tests},
+    ) as first:
+        try:
+            assert first.stdout is not None
+            folder = Path(first.stdout.readline().decode().strip())
+            with shared_postgres(meeting) as second:
+                assert second.folder == folder
+                first.send_signal(signal.SIGKILL)
+                first.wait(10)
+                assert "postgresql" in second.new_database()
+            assert second.wait_gone()
+        finally:
+            first.kill()
+
+
+async def test_a_log_and_its_follower_outlast_a_server_that_crashes() -> None:
+    with postgres(fast=True) as server, closing(Database(server.new_database())) as database:
+        database.prepare()
+        run = new_run(database)
+        log = await EventLog.open(database, run, 1)
+        heard: list[RunEvent] = []
+
+        async def listen() -> None:
+            async for each in follow(database, run, poll=0.02):
+                heard.append(each)  # noqa: PERF401 - what came is looked at meanwhile
+
+        listening = asyncio.create_task(listen())
+        log.tell(1, "", delta("0"))
+        await log.flush()
+        assert await asyncio.to_thread(until, lambda: heard)
+        server.stop()
+        log.tell(1, "", delta("1"))
+        flushing = asyncio.create_task(log.flush())
+        await asyncio.sleep(0.2)
+        assert not flushing.done()
+        server.start()
+        async with asyncio.timeout(60):
+            await flushing
+            await log.close()
+            is_over(database, run)
+            await listening
+        assert [each.event for each in heard] == [delta("0"), delta("1")]
+        assert [each.event for each in written(database, run)] == [delta("0"), delta("1")]
