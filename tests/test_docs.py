@@ -165,6 +165,7 @@ def test_the_tables_hold_what_they_should() -> None:
         "providers.md": "`openai-compatible`",
         "text.md": "`hermes`",
         "reference/library.md": "### Agent",
+        "reference/durable.md": "### Runs",
         "reference/events.md": "## ApprovalAsked",
         "reference/errors.md": "`ReplayDiffers`",
         "reference/limits.md": "`MESSAGE_BYTES`",

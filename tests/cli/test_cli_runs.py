@@ -279,7 +279,18 @@ def test_what_is_asked_for_wrongly_is_said_before_anything_is_done(
 def test_show_has_everything(runs: Command, stand: Stand) -> None:
     error = ErrorInfo(type="ProviderError", message=f"it broke {EVIL}", hint="Try again.", facts={})
     stand.infos = [
-        info("r-1", "failed", turns=2, attempt=3, worker="vm-1", error=error, questions=2, forked="r-0", priority=4),
+        info(
+            "r-1",
+            "failed",
+            turns=2,
+            attempt=5,
+            begins=3,
+            worker="vm-1",
+            error=error,
+            questions=2,
+            forked="r-0",
+            priority=4,
+        ),
         info("r-child", "finished", parent="r-1"),
     ]
     stand.spec = RunSpec(prompt=user(f"Tidy {EVIL}\nRun r-9: finished"), options={"mode": "ask"}, history=[user("x")])

@@ -106,9 +106,9 @@ def run_lines(info: RunInfo, spec: RunSpec, width: int) -> Iterator[Line]:
     if info.deadline is not None and info.ended is None:
         left = info.deadline - now
         yield Line(f"  must be over by {when(info.deadline)}{f', in {ago(left)}' if left > 0 else ''}", "dim")
-    if info.attempt:
+    if info.begins:
         by = f", now by {one_line(info.worker)}" if info.worker else ""
-        yield Line(f"  taken up {info.attempt} time{'' if info.attempt == 1 else 's'}{by}", "dim")
+        yield Line(f"  taken up {info.begins} time{'' if info.begins == 1 else 's'}{by}", "dim")
     if info.parent:
         yield Line(f"  started by run {one_line(info.parent)}", "dim")
     if info.forked:

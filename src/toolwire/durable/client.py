@@ -243,7 +243,10 @@ class Runs:
         return self._exactly(info.id)
 
     async def fork(self, id: str, step: int) -> RunInfo:
-        """A new run that goes on from a step of another one (`steps` has the numbers), with all that was before it."""
+        """A new run that goes on from a step of another one (`steps` has the numbers), with all that was before it.
+
+        It comes before the runs that wait in the queue, whatever their priority.
+        """
         return await self._database.thread(lambda: self._fork(self._find(id), step))
 
     def _fork(self, info: RunInfo, step: int) -> RunInfo:

@@ -59,6 +59,7 @@ runs = sa.Table(
     sa.Column("timeout", sa.Float),
     sa.Column("deadline", sa.Float),
     sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("begins", sa.Integer, nullable=False, server_default="0"),
     sa.Column("stalled", sa.Integer, nullable=False, server_default="0"),
     sa.Column("worker", sa.Text, nullable=False, server_default=""),
     sa.Column("wanted", sa.Text, nullable=False, server_default=""),

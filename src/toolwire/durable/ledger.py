@@ -48,6 +48,8 @@ class Begun(NamedTuple):
     queue: str
     stalled: int
     """How many attempts in a row ended without a step."""
+    begins: int
+    """How often a worker has begun or taken it up, with this time."""
     version: str
     """Of the agent that began it; empty: nobody has."""
     signals: int
@@ -271,6 +273,7 @@ class Ledger:
                     worker=worker,
                     attempt=runs.c.attempt + 1,
                     stalled=runs.c.stalled + 1,
+                    begins=runs.c.begins + 1,
                     started=sa.func.coalesce(runs.c.started, now),
                     deadline=sa.func.coalesce(runs.c.deadline, now + runs.c.timeout),
                     updated=now,
@@ -280,13 +283,16 @@ class Ledger:
                     runs.c.spec,
                     runs.c.queue,
                     runs.c.stalled,
+                    runs.c.begins,
                     runs.c.agent_version,
                     runs.c.signals,
                 )
             ).first()
             if took is not None:
                 spec = msgspec.json.decode(took.spec, type=RunSpec)
-                return Begun(took.attempt, spec, took.queue, took.stalled - 1, took.agent_version, took.signals)
+                return Begun(
+                    took.attempt, spec, took.queue, took.stalled - 1, took.begins, took.agent_version, took.signals
+                )
             state = connection.execute(sa.select(runs.c.state).where(runs.c.id == id)).scalar()
             if state is None or state in (RunState.QUEUED, RunState.RUNNING):
                 raise RunLost

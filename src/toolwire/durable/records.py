@@ -81,6 +81,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deadline: float | None = None
     """When it is ended as failed, if it is not over by then."""
     attempt: int = 0
+    """Grows whenever the run changes hands, or is stopped."""
+    begins: int = 0
     """How often a worker has begun or taken up work on it."""
     worker: str = ""
     """Who works on it now."""

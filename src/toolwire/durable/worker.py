@@ -222,7 +222,7 @@ class Worker:
                 del self._places[run]
 
     async def _attempt(self, place: Workplace, begun: Begun) -> None:
-        again = f", for the {begun.attempt}. time" if begun.attempt > 1 else ""
+        again = f", for the {begun.begins}. time" if begun.begins > 1 else ""
         self._tell(f"{place.run} is worked on{again}: {_short(begun)}")
         try:
             state = await Attempt(place, self._ledger, begun, self._agents.get(begun.spec.agent)).work()
@@ -325,11 +325,15 @@ class Worker:
             place.pause(RunState.QUEUED)
         if self._places:
             self._tell(f"Waiting for {_count(len(self._places), 'run')} to end their steps.")
-        if self._bodies and not self._lost.is_set():
-            await asyncio.wait(self._bodies, timeout=self._grace)
+        if (at_work := self._at_work()) and not self._lost.is_set():
+            await asyncio.wait(at_work, timeout=self._grace)
         self._leave_all(RunState.QUEUED)
-        if self._bodies:
-            await asyncio.wait(self._bodies, timeout=_LEAVE_SECONDS)
+        if at_work := self._at_work():
+            await asyncio.wait(at_work, timeout=_LEAVE_SECONDS)
+
+    def _at_work(self) -> list[asyncio.Task[Any]]:
+        """What works on a run; what was given to this worker since it drains only waits to give it back."""
+        return [task for task, run in self._bodies.items() if run in self._places]
 
     def _leave_all(self, state: RunState) -> None:
         for place in list(self._places.values()):
