@@ -12,7 +12,7 @@ from ..approval.request import Answer, Scope
 from ..approval.rules import Rule
 from .database import Database, questions, runs
 from .ledger import hold
-from .records import Question, RunState, to_json
+from .records import Question, RunState, to_json, to_text
 
 _ASKING = [RunState.QUEUED, RunState.RUNNING, RunState.WAITING, RunState.PAUSED]
 
@@ -86,7 +86,7 @@ class Questions:
 
     def answer(self, run: str, id: str, answer: Answer | str, digest: str | None) -> tuple[Question | None, bool]:
         """The newest question about this call, and whether the answer was taken; None where nothing can be answered."""
-        mine = (questions.c.run == run) & (questions.c.id == id)
+        mine = (questions.c.run == run) & (questions.c.id == to_text(id))
         now = time.time()
 
         def work(connection: sa.Connection) -> tuple[Question | None, bool]:

@@ -24,7 +24,7 @@ from ..agent.loop import Agent
 from ..errors import DurableFailed, ErrorInfo, ToolwireError
 from .asked import Questions
 from .ledger import STALLS, Begun, Ledger, RunLost
-from .records import RunSpec, RunState
+from .records import RunSpec, RunState, to_text
 from .workplace import Leaving, Workplace
 
 _OF_CALLS = (ApprovalAnswered, ApprovalAsked, NestedEvent, ToolFinished, ToolProgress, ToolStarted)
@@ -132,7 +132,7 @@ class Attempt:
         id = event.id if isinstance(event, _OF_CALLS) else ""
         self._place.log.tell(self._turn, id, event)
         if isinstance(event, ToolStarted):
-            self._place.told_start((self._turn, id))
+            self._place.told_start((self._turn, to_text(id)))
 
     async def _end(self, end: RunEnd, agent: Agent | None) -> RunState:
         place = self._place

@@ -37,6 +37,8 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 _ID_LENGTH = 200
 _PRUNED_AT_ONCE = 200
+_PATIENCE = 120.0
+"""Seconds that a person waits for a database that is away."""
 
 
 class Runs:
@@ -44,6 +46,7 @@ class Runs:
 
     def __init__(self, url: str | None = None) -> None:
         self._database = Database(database_url(os.environ, url))
+        self._database.longest = _PATIENCE
         self._ledger = Ledger(self._database)
         self._questions = Questions(self._database)
         self._engine = DbosEngine(self._database)

@@ -155,6 +155,8 @@ class Database:
         if self.is_sqlite and patience is None:
             self._make_folder()
         self.engine = _engine(self.url, patience)
+        self.longest: float | None = None
+        """Seconds after which whoever waits for the database is told that it does not answer; None: never."""
         self._closed = threading.Event()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="toolwire-database")
 
@@ -226,6 +228,7 @@ class Database:
 
     def insist(self, work: Callable[[], _T], *, seconds: float | None = None) -> _T:
         """Does what talks to the database, again and again while that is away: twice done must be as once."""
+        seconds = self.longest if seconds is None else seconds
         until = None if seconds is None else time.monotonic() + seconds
         pause = _PAUSE
         while True:

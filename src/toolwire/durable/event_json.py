@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,10 +27,9 @@ from ..agent.events import (
     ToolStarted,
     TurnStarted,
 )
-from ..agent.sessions.entries import as_unicode
 from ..errors import DurableFailed
 from ..stream.segments import EventType, SegmentEvent
-from .records import AttemptWithdrawn
+from .records import AttemptWithdrawn, spelled_out
 
 _SEGMENTS = frozenset(EventType)
 _VOIDABLE = {
@@ -51,12 +50,22 @@ class Entry(NamedTuple):
     event: AgentEvent | AttemptWithdrawn
 
 
+class _Asked(msgspec.Struct, frozen=True, gc=False):
+    digest: str = ""
+
+
 class Head(msgspec.Struct, frozen=True, gc=False):
     """What must be known of any event to find its way. `attempt` and `first` are those of an `AttemptWithdrawn`."""
 
     type: str
     attempt: int = 0
     first: int = 0
+    request: _Asked | None = None
+
+    @property
+    def kind(self) -> str:
+        """What is counted as one: a question that is asked anew, about what the call has become, is another one."""
+        return self.type if self.request is None else f"{self.type} {self.request.digest}"
 
 
 def is_voidable(kind: str, id: str) -> bool:
@@ -69,13 +78,19 @@ def kind_of(event: AgentEvent | AttemptWithdrawn) -> str:
     return event.type if isinstance(event, SegmentEvent) else str(type(event).__struct_config__.tag)
 
 
+def head_of(event: AgentEvent) -> Head:
+    """Of an event that is about to be told."""
+    asked = _Asked(event.request.digest) if isinstance(event, ApprovalAsked) else None
+    return Head(kind_of(event), request=asked)
+
+
 def encode_event(position: int, turn: int, id: str, event: AgentEvent | AttemptWithdrawn) -> str:
     """The event as an item of a batch, which is a list in JSON. What is no Unicode in it is spelled out."""
     item = (position, turn, id, event)
     try:
         return _ENCODER.encode(item).decode()
     except UnicodeEncodeError:
-        return _ENCODER.encode(_unicode(msgspec.to_builtins(item, enc_hook=str, str_keys=True))).decode()
+        return _ENCODER.encode(spelled_out(msgspec.to_builtins(item, enc_hook=str, str_keys=True))).decode()
 
 
 def decode_events(body: str) -> Iterator[Entry]:
@@ -153,13 +168,3 @@ def _unknown(position: int | None, error: Exception) -> DurableFailed:
         hint="It was written by another Toolwire, or damaged. Use the Toolwire of the workers.",
         position=position,
     )
-
-
-def _unicode(value: Any) -> Any:
-    if isinstance(value, str):
-        return as_unicode(value)
-    if isinstance(value, Mapping):
-        return {as_unicode(name): _unicode(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_unicode(each) for each in value]
-    return value

@@ -14,7 +14,7 @@ from ..messages import Message, ToolCallPart, ToolResultPart, tool_results
 from .database import Database, effects, events, questions, runs
 from .event_json import decode_events, encode_event, is_voidable, kind_of
 from .ledger import Ledger
-from .records import AttemptWithdrawn, RunEvent, RunInfo, RunSpec, StepInfo
+from .records import AttemptWithdrawn, RunEvent, RunInfo, RunSpec, StepInfo, to_text
 
 _BATCH = 500
 
@@ -76,18 +76,20 @@ def _kept(database: Database, run: str, steps: Sequence[StepInfo]) -> list[RunEv
     units = {(0, ""), *(_unit(step.name) for step in steps)}
     wanted = sa.select(events).where(events.c.run == run).order_by(events.c.first)
     told: list[RunEvent] = []
-    void: set[tuple[int, str, int]] = set()
+    void: dict[tuple[int, str, int], int] = {}
     for row in database.do(lambda connection: connection.execute(wanted).all()):
         for position, turn, id, event in decode_events(row.body):
             if isinstance(event, AttemptWithdrawn):
-                void.add((event.turn, event.id, event.attempt))
-            elif (turn, id) in units and not isinstance(event, RunEnd):
+                void[event.turn, event.id, event.attempt] = position
+            elif (turn, to_text(id)) in units and not isinstance(event, RunEnd):
                 told.append(RunEvent(position, row.attempt, turn, id, event, row.at))
     return [each for each in told if not _is_void(each, void)]
 
 
-def _is_void(each: RunEvent, void: set[tuple[int, str, int]]) -> bool:
-    return (each.turn, each.id, each.attempt) in void and is_voidable(kind_of(each.event), each.id)
+def _is_void(each: RunEvent, void: Mapping[tuple[int, str, int], int]) -> bool:
+    """Whether it was withdrawn behind its place."""
+    withdrawn = void.get((each.turn, each.id, each.attempt), 0)
+    return each.position < withdrawn and is_voidable(kind_of(each.event), each.id)
 
 
 def _unit(name: str) -> tuple[int, str]:
@@ -117,7 +119,7 @@ def as_recorded(spec: RunSpec, records: Mapping[str, str]) -> tuple[list[Message
         messages.append(answer.message)
         if calls := answer.message.tool_calls:
             messages.append(
-                tool_results(_result(results.get((turn, call.id)), call, answer.problems) for call in calls)
+                tool_results(_result(results.get((turn, to_text(call.id))), call, answer.problems) for call in calls)
             )
     return messages, spec.turn + turns
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from ..agent.events import AgentEvent
 from .database import Database, events, runs
-from .event_json import ENDS, Head, decode_heads, encode_event, is_voidable, kind_of
+from .event_json import ENDS, Head, decode_heads, encode_event, head_of, is_voidable, kind_of
 from .ledger import RunLost
 from .records import AttemptWithdrawn
 
@@ -91,9 +91,9 @@ class EventLog:
 
     def tell(self, turn: int, id: str, event: AgentEvent) -> None:
         """Puts the event into the log, unless it stands there already. It is committed soon, or by `flush`."""
-        kind = kind_of(event)
-        if not self._told.before((turn, id), kind):
-            self._add(turn, id, event, Head(kind))
+        head = head_of(event)
+        if not self._told.before((turn, id), head.kind):
+            self._add(turn, id, event, head)
 
     def again(self, turn: int, id: str) -> None:
         """What is told of this unit from now on is done now: what was told of it before is withdrawn, if anything."""
@@ -215,7 +215,7 @@ class _Told:
             self._begun.setdefault(unit, {}).setdefault(attempt, position)
         if not mine and head.type not in ENDS:
             counts = self._counts.setdefault(unit, {})
-            counts[head.type] = counts.get(head.type, 0) + 1
+            counts[head.kind] = counts.get(head.kind, 0) + 1
 
     def before(self, unit: _Unit, kind: str) -> bool:
         """Whether the event that this attempt comes to now was told before."""

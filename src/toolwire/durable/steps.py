@@ -16,7 +16,7 @@ from ..execution.executor import ToolResult
 from ..stream.invocation import ToolInvocation
 from ..stream.segments import SegmentEvent
 from ..tools.definition import Risk, ToolDefinition
-from .records import to_json
+from .records import to_json, to_text
 
 if TYPE_CHECKING:
     from ..stream.pipeline import Stream
@@ -36,6 +36,11 @@ def is_repeatable(tool: ToolDefinition) -> bool:
     return tool.risk is Risk.READ or tool.idempotent
 
 
+def _unit(call: ToolInvocation) -> tuple[int, str]:
+    """The call as a column can hold it: its id is the provider's, and may be anything."""
+    return call.turn, to_text(call.id)
+
+
 class KeptSteps:
     """`toolwire.agent.steps.Steps` of one attempt."""
 
@@ -51,7 +56,7 @@ class KeptSteps:
         self, call: ToolInvocation, tool: ToolDefinition, do: Callable[[], Awaitable[ToolResult]]
     ) -> ToolResult:
         """The result of a call, recorded or come by now."""
-        place, unit = self._place, (call.turn, call.id)
+        place, unit = self._place, _unit(call)
 
         async def made() -> str:
             await place.go_on()
@@ -65,14 +70,14 @@ class KeptSteps:
             return to_json(result)
 
         try:
-            record = await place.step(f"call {call.turn} {call.tool_name} {call.id}", made)
+            record = await place.step(f"call {call.turn} {call.tool_name} {unit[1]}", made)
         finally:
             place.ended(unit)
         return msgspec.json.decode(record, type=ToolResult)
 
     async def starting(self, call: ToolInvocation, tool: ToolDefinition) -> None:
         """The call is about to run."""
-        await self._place.starting((call.turn, call.id), tool.name, has_effects=not is_repeatable(tool))
+        await self._place.starting(_unit(call), tool.name, has_effects=not is_repeatable(tool))
 
 
 class KeptAsking:

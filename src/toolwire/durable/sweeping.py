@@ -19,8 +19,6 @@ from .records import RunState
 WAITING_QUEUE = "toolwire-waiting"
 """Where runs lie that nobody is to be given: no worker listens to it."""
 _PAGE = 500
-_OWN_ROUNDS = 3
-"""Every so many times a worker looks for runs that it was given and does not work on: that is rare."""
 _SETTLED_SECONDS = 2.0
 """What has not changed for so long is not about to be changed by someone else."""
 
@@ -34,13 +32,9 @@ class Sweep:
         self._tell = tell
         self._orphans: set[str] = set()
         self._known: set[str] = set()
-        self._round = 0
 
     def own(self, worker: str, working_on: set[str]) -> None:
         """Gives back runs that the engine gave this worker and that it does not work on, seen twice in a row."""
-        self._round += 1
-        if self._round % _OWN_ROUNDS:
-            return
         held = {each.run for each in self._engine.held() if each.worker == worker}
         held = (held | self._ledger.held_by(worker).keys()) - working_on
         for run in held & self._orphans:

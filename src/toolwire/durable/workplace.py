@@ -22,7 +22,7 @@ from .engine import Engine, Lost, WorkingEngine
 from .fanout import child_ids
 from .ledger import Ledger, Parent, RunLost
 from .log import EventLog
-from .records import Question, RunInfo, RunSpec, RunState, to_json
+from .records import Question, RunInfo, RunSpec, RunState, to_json, to_text
 from .submitting import put
 
 _T = TypeVar("_T")
@@ -295,7 +295,7 @@ class DurablePerson:
         """What they say to a call."""
         question = Question(
             run=self._place.run,
-            id=request.id,
+            id=to_text(request.id),
             turn=self._place.turn,
             digest=request.digest,
             asked=time.time(),
@@ -306,7 +306,7 @@ class DurablePerson:
 
     async def ask_person(self, question: str, options: Sequence[str]) -> str:
         """What they answer to a question of the model's."""
-        id = this_call().id
+        id = to_text(this_call().id)
         asked = Question(
             run=self._place.run,
             id=id,
