@@ -13,7 +13,7 @@ from toolwire.approval.request import Answer
 from toolwire.durable.records import RunInfo, RunState
 from toolwire.errors import ToolwireError
 
-from .clients import Reply, reply
+from .clients import Reply, Submission, reply, submit
 from .crew import Crew, TooLate, forks
 from .places import Places
 from .trials import Trial, answers, many, trial
@@ -130,6 +130,35 @@ async def _reply_to(made: Trial, run: str, question: str, digest: str) -> int:
     except ToolwireError:
         return 3
     return 0
+
+
+def submitter_killed(kind: str, count: int, seed: int) -> Found:
+    """Whoever submits a run is killed at each moment of it: there is no run, or it is done."""
+    found = Found()
+    with Places(kind) as places:
+
+        async def one(at: int) -> bool:
+            words: list[str] = []
+            with places.new() as place:
+                async with trial(place) as made:
+                    told = Submission(url=place.url, folder=str(place.folder), plan="short", at=at)
+                    process = forks().Process(target=submit, args=(msgspec.json.encode(told),), daemon=True)
+                    process.start()
+                    code = await made.crew.gone(process)
+                    process.close()
+                    made.plans.update((info.id, "short") for info in await made.runs.list())
+                    try:
+                        await made.over(keep=1, seconds=20)
+                        words = await made.faults()
+                    except TooLate as error:
+                        words = [str(error)]
+            found.runs += code != 0
+            for fault in words:
+                found.fault(f"{kind}, killed at moment {at} of the submission: {fault}")
+            return code != 0 and at < MOST
+
+        asyncio.run(many(one, iter(range(1, MOST))))
+    return found
 
 
 def answerer_killed(kind: str, count: int, seed: int) -> Found:

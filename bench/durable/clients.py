@@ -14,6 +14,7 @@ from toolwire.durable.client import Runs
 from toolwire.errors import ToolwireError
 
 from .moments import Moments, watch_commits
+from .subject import AGENT
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,29 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """For which call it holds; empty: for the one that is asked about."""
     at: int = 0
     """Of all its moments, the one at which it is killed."""
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that a process of its own submits."""
+
+    url: str
+    folder: str
+    plan: str
+    at: int
+    """Of all its moments, the one at which it is killed."""
+
+
+def submit(encoded: bytes) -> None:
+    """Submits the run."""
+    told = msgspec.json.decode(encoded, type=Submission)
+    signal.alarm(60)
+    watch_commits(Moments(Path(told.folder) / f"{os.getpid()}.moments", at=told.at))
+
+    async def main() -> None:
+        async with Runs(told.url) as runs:
+            await runs.submit("Go on", agent=AGENT, options={"plan": told.plan})
+
+    asyncio.run(main())
 
 
 def reply(encoded: bytes) -> None:

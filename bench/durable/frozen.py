@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from collections import Counter
 
 from bench.trust import Found
@@ -36,7 +37,7 @@ def every_moment(kind: str, count: int, seed: int) -> Found:
                     try:
                         hit, words = await frozen_at(made, at)
                     except TooLate as error:
-                        hit, words = "a moment", [str(error)]
+                        hit, words = made.crew.moments(made.crew.all[0])[-1], [str(error)]
             found.runs += bool(hit)
             labels[plain(hit)] += bool(hit)
             for fault in words:
@@ -58,14 +59,15 @@ async def frozen_at(made: Trial, at: int) -> tuple[str, list[str]]:
         return "", []
     hit = crew.moments(first)[-1]
     lives = {worker.id for worker in await runs.workers() if worker.pid == first.pid}
-    second = crew.start()
-    if made.place.kind == "sqlite" and hit.startswith("before "):
-        # It holds the file.
+    if made.place.kind == "sqlite" and _is_locked(made.place.url):
+        crew.start()
         await asyncio.sleep(2.5)
         crew.wake(first)
         await made.over(keep=2)
         return hit, await made.faults()
+    second = crew.start()
     await made.over(keep=2)
+    await _lost(made, lives)
     words = await made.faults()
     log = [event async for event in runs.follow(run.id)]
     info, steps = await runs.get(run.id), recorded(made.place)
@@ -89,18 +91,42 @@ async def frozen_at(made: Trial, at: int) -> tuple[str, list[str]]:
     return hit, words
 
 
+def _is_locked(url: str) -> bool:
+    """Whether someone, such as a process that stands still, is in the middle of a write to the file."""
+    connection = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0.5, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError:
+        return True
+    finally:
+        connection.close()
+    return False
+
+
 async def _frozen_or_over(made: Trial) -> bool:
     first = made.crew.all[0]
+    answering: asyncio.Task[int] | None = None
     while True:
         infos = [await made.runs.get(id) for id in made.plans]
         if all(info.state.is_over for info in infos):
             return False
-        if any(info.questions for info in infos):
-            await made.answer()
+        if any(info.questions for info in infos) and (answering is None or answering.done()):
+            # Not waited for: whoever is frozen may hold the file that it is written to.
+            answering = asyncio.create_task(made.answer())
         try:
             return await made.crew.frozen(first, 0.2)
         except TooLate:
             continue
+
+
+async def _lost(made: Trial, lives: set[str]) -> None:
+    """Waits until the others have declared all these lives lost."""
+    for _ in range(int(WAKING / 0.05)):
+        if not any(worker.id in lives and worker.state == "alive" for worker in await made.runs.workers()):
+            return
+        await asyncio.sleep(0.05)
+    raise TooLate(f"a worker that is frozen was not declared lost in {WAKING:g} s")
 
 
 async def _works_again(made: Trial, pid: int | None, lives: set[str]) -> None:

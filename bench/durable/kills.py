@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import signal
+import time
 from collections import Counter
 
 from bench.trust import Found
 from toolwire.durable.records import RunState
 
+from .checks import UNKNOWN
 from .crew import TooLate
 from .places import Places
 from .trials import Trial, lost_records, many, recorded, trial
 
+LONGEST_END = 5.0
+"""Seconds for a worker whose steps take a fraction of one."""
 MOST = 400
 """More moments than a run has."""
 
@@ -86,6 +91,55 @@ async def _dead_or_over(made: Trial, *, parked: bool = False, seconds: float = 6
             await made.answer()
         await asyncio.sleep(0.05)
     raise TooLate(f"neither death nor end in {seconds:g} s: {[(info.id, info.state) for info in infos]}")
+
+
+def deploys(kind: str, count: int, seed: int) -> Found:
+    """`count` workers ended by SIGTERM at random moments and replaced: each effect exactly once, nothing unknown."""
+    found = Found()
+    rng = random.Random(seed)
+    slowest = 0.0
+    runs = 0
+
+    async def end(made: Trial) -> None:
+        nonlocal slowest
+        for _ in range(6):
+            await asyncio.sleep(rng.uniform(0.1, 0.8))
+            if living := made.crew.living():
+                began = time.monotonic()
+                # One that is not up yet knows no other end than to die of it.
+                if await made.crew.end(rng.choice(living)) not in (0, -signal.SIGTERM):
+                    found.fault(f"{kind}: a worker that was told to end did not end well")
+                slowest = max(slowest, time.monotonic() - began)
+                if slowest > LONGEST_END:
+                    found.fault(f"{kind}: a worker took {slowest:.1f} s to end")
+                found.runs += 1
+
+    async def one(places: Places) -> None:
+        nonlocal runs
+        with places.new() as place:
+            async with trial(place, concurrency=4) as made:
+                for _ in range(8):
+                    await made.submit(rng.choice(("all", "unasked", "two")), pause=0.02, tool=0.1)
+                runs += len(made.plans)
+                ending = asyncio.create_task(end(made))
+                try:
+                    await made.over(keep=2)
+                    await ending
+                    words = await made.faults()
+                except TooLate as error:
+                    words = [str(error)]
+                    ending.cancel()
+                told = "".join(str(request.messages) for request in made.records.requests())
+                if UNKNOWN in told:
+                    words.append("a call is unknown although no worker was lost")
+        for fault in words:
+            found.fault(f"{kind}: {fault}")
+
+    with Places(kind) as places:
+        while found.runs < count and not found.faults:
+            asyncio.run(one(places))
+    found.words = f"{runs} runs, all ended; a worker ended after {slowest:.1f} s at most"
+    return found
 
 
 def any_moment(kind: str, count: int, seed: int) -> Found:

@@ -42,13 +42,16 @@ def many_runs(kind: str, count: int, seed: int) -> Found:
             tally = _tallied(place.folder)
         with places.new() as place:
             plain = asyncio.run(_plain(place, count))
-    per_step = (seconds - plain) * min(WORKERS, os.cpu_count() or 1) / (count * STEPS)
+            alone = _tallied(place.folder)
     found.runs = count
+    steps = count * STEPS
+    cost = (tally["milliseconds"] - alone["milliseconds"]) / steps
     found.words = (
-        f"{count / seconds:.0f} runs and {count * STEPS / seconds:.0f} steps a second ({seconds:.1f} s; submitted at "
-        f"{count / submitted:.0f} a second); the same without durability {count / plain:.0f} runs a second; a step "
-        f"costs {per_step * 1000:.1f} ms of a core more: {tally['writes'] / (count * STEPS):.1f} writing commits, "
-        f"{tally['commits'] / (count * STEPS):.1f} in all; {size / 1024:.1f} KiB a run"
+        f"{count / seconds:.0f} runs and {steps / seconds:.0f} steps a second ({seconds:.1f} s; submitted at "
+        f"{count / submitted:.0f} a second), without durability {count / plain:.0f} runs a second; a run takes "
+        f"{tally['milliseconds'] / count:.1f} ms of a core, without {alone['milliseconds'] / count:.1f} ms: "
+        f"{cost:.1f} ms a step; {tally['writes'] / steps:.1f} commits a step write, {tally['commits'] / steps:.1f} in "
+        f"all; {size / 1024:.1f} KiB a run"
     )
     return found
 
@@ -83,7 +86,7 @@ async def _durable(place: Place, count: int, found: Found) -> tuple[float, float
 
 
 def _tallied(folder: Path) -> Counter[str]:
-    """All commits of all workers."""
+    """All commits of all processes, and their time."""
     all_of_them: Counter[str] = Counter()
     for path in folder.glob("*.tally"):
         all_of_them.update(msgspec.json.decode(path.read_bytes(), type=dict[str, int]))
@@ -120,3 +123,5 @@ def _plain_runs(folder: str, count: int) -> None:
                 group.create_task(one(number))
 
     asyncio.run(main())
+    tally = {"milliseconds": round(time.process_time() * 1000)}
+    Path(folder, f"{os.getpid()}.tally").write_bytes(msgspec.json.encode(tally))

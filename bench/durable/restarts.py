@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.trust import Found
 
@@ -47,9 +48,12 @@ def restarted(count: int, seed: int) -> Found:
                 await asyncio.sleep(rng.uniform(0.3, 1.5))
                 mode = rng.choice(("immediate", "immediate", "fast"))
                 away = rng.choice((0.0, 0.3, 2.5))
-                await asyncio.to_thread(server.stop, mode)
-                await asyncio.sleep(away)
-                await asyncio.to_thread(server.start)
+                # In a thread of its own: all others may be waiting for the database.
+                with ThreadPoolExecutor(1) as thread:
+                    loop = asyncio.get_running_loop()
+                    await loop.run_in_executor(thread, server.stop, mode)
+                    await asyncio.sleep(away)
+                    await loop.run_in_executor(thread, server.start)
                 found.runs += 1
 
         while found.runs < count:

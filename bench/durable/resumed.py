@@ -73,17 +73,14 @@ def same_requests(kind: str, count: int, seed: int) -> Found:
                 if states != {RunState.FINISHED}:
                     found.fault(f"{kind}: the forks are {states}")
                 turns = len(PLANS["unasked"])
-                requests = [each for each in made.records.requests() if each.run == run.id or each.turn == turns]
-                digests = {
-                    hashlib.sha256(msgspec.json.encode(each.messages)).hexdigest()
-                    for each in requests
-                    if each.turn == turns
-                }
-                found.runs = sum(each.turn == turns for each in requests) - 1
+                requests = [each for each in made.records.requests() if each.turn == turns]
+                digests = {hashlib.sha256(msgspec.json.encode(each.messages)).hexdigest() for each in requests}
+                # A worker that lost its lease on a busy machine leaves a request to be sent again.
+                found.runs = len({each.run for each in requests} - {run.id})
                 if len(digests) != 1:
                     found.fault(f"{kind}: {len(digests)} different requests")
                 if found.runs != count:
-                    found.fault(f"{kind}: {found.runs} requests of {count} forks")
+                    found.fault(f"{kind}: {found.runs} of {count} forks asked")
                 effects = {each.run for each in made.records.effects()}
                 if effects != {run.id}:
                     found.fault(f"{kind}: a fork did the work of its run again")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bench.trust import Found
 
-from . import answers, followers, frozen, kills, load, restarts, resumed, steered
+from . import answers, fanned, followers, frozen, kills, load, restarts, resumed, steered
 from .places import KINDS
 
 Try = Callable[[int, int], Found]
@@ -60,6 +60,15 @@ _PROMISES = (
         kills.any_moment,
     ),
     _Promise(
+        "deploys",
+        "workers ended in good order at any moment",
+        "SIGTERM while they work, and others in their place: steps end first, so that each effect is done exactly once "
+        "and nothing is unknown",
+        18,
+        6,
+        kills.deploys,
+    ),
+    _Promise(
         "frozen",
         "SIGSTOP past the lease, then SIGCONT",
         "a worker freezes itself at such moments; another takes the run over and ends it; the first is woken: the run, "
@@ -86,6 +95,14 @@ _PROMISES = (
         answers.answerer_killed,
     ),
     _Promise(
+        "answers",
+        "whoever submits is killed",
+        "at every moment of it: there is no run, or it is worked on",
+        0,
+        1,
+        answers.submitter_killed,
+    ),
+    _Promise(
         "load",
         "many runs over four workers",
         f"runs of {load.STEPS} steps (3 requests, 3 calls), eight at a time in each worker, on a disk with fsync; the "
@@ -102,6 +119,15 @@ _PROMISES = (
         4,
         1,
         followers.read_across_kills,
+    ),
+    _Promise(
+        "fanned",
+        "one run with fifty sub-agents",
+        "over four workers of which one is killed each second: every task is done once, and the answers come in the "
+        "order of the tasks",
+        2,
+        1,
+        fanned.gathered,
     ),
     _Promise(
         "resumed",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +20,14 @@ from toolwire import Agent, tool
 from toolwire.agent.bounds import Bounds
 from toolwire.agent.steps import Steps
 from toolwire.approval.request import Ask
+from toolwire.tools.definition import ToolDefinition
 from toolwire.tools.function import as_definition
 from toolwire.transport import HttpRequest
 
 from .moments import Moment
 
 AGENT = "chaos"
+CHILDREN = 50
 Plan = tuple[tuple[tuple[str, dict[str, Any]], ...], ...]
 
 PLANS: dict[str, Plan] = {
@@ -43,6 +45,7 @@ PLANS: dict[str, Plan] = {
     "two": ((("send", {"name": "d"}), ("send", {"name": "j"}), ("save", {"name": "a"})),),
     "plain": ((("save", {"name": "a"}), ("look", {"name": "b"})), (("save", {"name": "h"}),)),
     "short": ((("save", {"name": "a"}),),),
+    "many": ((("start_agents", {"tasks": [f"task {number}" for number in range(CHILDREN)]}),),),
 }
 """The calls of each answer; the answer behind the last ends the run. `wrong` is no argument of its tool."""
 
@@ -167,6 +170,7 @@ def make_agent(
     *,
     person: Ask | None = None,
     steps: Steps | None = None,
+    more: Sequence[ToolDefinition] = (),
 ) -> Agent:
     """The agent of one run; `options`: the name of its `plan`, `pieces` of its answers, `pause`s between them."""
     pause = float(options.get("tool", 0.01))
@@ -225,7 +229,7 @@ def make_agent(
     asked = replace(as_definition(send), asks="It is sent to other people.")
     return Agent(
         "openai-compatible:m",
-        [save, slow, put, look, fail, chat, asked],
+        [save, slow, put, look, fail, chat, asked, *more],
         system_prompt="Be brief.",
         base_url="http://127.0.0.1:1/v1",
         api_key="none",

@@ -12,9 +12,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from toolwire.approval.request import Answer
+from toolwire.durable.asked import as_question
 from toolwire.durable.client import Runs
 from toolwire.durable.database import Database, questions
-from toolwire.durable.asked import as_question
 from toolwire.durable.records import RunEvent, RunInfo
 from toolwire.errors import ToolwireError
 

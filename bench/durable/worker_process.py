@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import msgspec
 from toolwire import Agent
 from toolwire.durable import dbos_engine, lease, ledger, records
 from toolwire.durable.attempt import DurableAgent
+from toolwire.durable.fanout import sub_agents
 from toolwire.durable.lease import Timing
 from toolwire.durable.rates import Rate
 from toolwire.durable.records import RunSpec
@@ -40,7 +43,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     count: bool = False
     """The moments are counted, whatever `at` is."""
     tally: bool = False
-    """All commits are counted, and the number is written down at the end."""
+    """All commits are counted, and written down at the end with the processor's time."""
     concurrency: int = 8
     timing: Timing = QUICK
     patience: float = 0.3
@@ -61,6 +64,7 @@ def work(encoded: bytes) -> None:
     output = os.open(folder / f"{os.getpid()}.log", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    faulthandler.register(signal.SIGUSR1)
     moment: Moment = no_moment
     if job.at or job.count:
         moment = Moments(folder / f"{os.getpid()}.moments", at=job.at, freeze=job.freeze)
@@ -75,7 +79,9 @@ def work(encoded: bytes) -> None:
     files = Records(folder)
 
     def make(spec: RunSpec, place: Workplace) -> Agent:
-        return make_agent(place.run, spec.options, files, moment, person=place.person, steps=place.steps)
+        starts = [sub_agents(place, agent=AGENT, options={"plan": "short", "tool": 0.05}, risk="read")]
+        more = starts if spec.options.get("plan") == "many" else []
+        return make_agent(place.run, spec.options, files, moment, person=place.person, steps=place.steps, more=more)
 
     async def main() -> None:
         worker = Worker(
@@ -92,4 +98,5 @@ def work(encoded: bytes) -> None:
 
     asyncio.run(main())
     if job.tally:
+        tally["milliseconds"] = round(time.process_time() * 1000)
         (folder / f"{os.getpid()}.tally").write_bytes(msgspec.json.encode(tally))
