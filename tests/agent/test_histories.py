@@ -17,9 +17,9 @@ CALL = ToolCallPart("c1", "f", {"x": 1})
 
 
 def test_random_histories_are_repaired() -> None:
-    found = histories_repaired(400, 11)
+    found = histories_repaired(200, 11)
     assert found.faults == []
-    assert found.runs == 400
+    assert found.runs == 200
     assert "broken answers" in found.words
 
 

@@ -24,13 +24,14 @@ from ..messages import Message, Part
 from .asked import Questions
 from .database import Database, database_url, runs
 from .dbos_engine import DbosEngine
+from .engine import WAITING_QUEUE
 from .following import follow
 from .forking import as_recorded, copy_run
 from .lease import roster
 from .ledger import PAUSE, Ledger, Parent
 from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo
 from .submitting import put
-from .sweeping import WAITING_QUEUE, tell_parent, wake
+from .sweeping import tell_parent, wake
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """Those of which none is taken for another."""
@@ -246,10 +247,7 @@ class Runs:
         return self._exactly(info.id)
 
     async def fork(self, id: str, step: int) -> RunInfo:
-        """A new run that goes on from a step of another one (`steps` has the numbers), with all that was before it.
-
-        It comes before the runs that wait in the queue, whatever their priority.
-        """
+        """A new run that goes on from a step of another one (`steps` has the numbers), with all that was before it."""
         return await self._database.thread(lambda: self._fork(self._find(id), step))
 
     def _fork(self, info: RunInfo, step: int) -> RunInfo:
@@ -263,7 +261,7 @@ class Runs:
             )
         new = _new_id()
         copy_run(self._database, self._ledger, info, new, steps, step)
-        self._engine.fork(info.id, new, step, info.queue)
+        self._engine.fork(info.id, new, step, info.queue, info.priority)
         return self._exactly(new)
 
     def _failed_step(self, run: str) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sqlalchemy as sa
 
 from ..errors import ConfigError, DurableFailed
-from .engine import Body, Held, Lost, QueueLimits
+from .engine import WAITING_QUEUE, Body, Held, Lost, QueueLimits
 from .records import FORMAT, StepInfo
 
 if TYPE_CHECKING:
@@ -87,15 +87,26 @@ class DbosEngine:
         """Nobody is given the run any more until it is moved."""
         self._do(lambda client: client.cancel_workflow(run))
 
-    def fork(self, run: str, new: str, step: int, queue: str) -> None:
+    def fork(self, run: str, new: str, step: int, queue: str, priority: int) -> None:
         """A new run, in a queue, that has the steps of another one before this one."""
         from dbos import SetWorkflowID
 
         def fork(client: Any) -> None:
             with SetWorkflowID(new):
-                client.fork_workflow(run, step, application_version=VERSION, queue_name=queue)
+                client.fork_workflow(run, step, application_version=VERSION, queue_name=WAITING_QUEUE)
 
         self._do(fork)
+        # DBOS gives forks no priority, which comes before all others: it is set while nobody is given the run.
+        status = sa.table(
+            "workflow_status",
+            sa.column("workflow_uuid"),
+            sa.column("priority"),
+            schema=None if self._database.is_sqlite else "dbos",
+        )
+        values = {"priority": _HIGHEST_PRIORITY + priority}
+        changed = sa.update(status).where(status.c.workflow_uuid == new).values(**values)
+        self._database.do(lambda connection: connection.execute(changed))
+        self.move(new, queue)
 
     def limit(self, queue: QueueLimits, *, poll: float) -> None:
         """From now on what a queue may do everywhere holds. What it may do here is each worker's own (`start`)."""

@@ -12,6 +12,9 @@ from typing import NamedTuple, Protocol
 
 from .records import StepInfo
 
+WAITING_QUEUE = "toolwire-waiting"
+"""Where runs lie that nobody is to be given: no worker listens to it."""
+
 Body = Callable[[str], Awaitable[None]]
 """Works on the run of this id until it is over. Cancelled, it leaves the run as it stands."""
 
@@ -56,7 +59,7 @@ class Engine(Protocol):
         """Nobody is given the run any more until it is moved."""
         ...
 
-    def fork(self, run: str, new: str, step: int, queue: str) -> None:
+    def fork(self, run: str, new: str, step: int, queue: str, priority: int) -> None:
         """A new run, in a queue, that has the steps of another one before this one."""
         ...
 

@@ -12,12 +12,10 @@ from collections.abc import Callable
 from ..agent.bounds import out_of_time
 from ..agent.events import RunFailed
 from ..errors import DurableFailed
-from .engine import Engine
+from .engine import WAITING_QUEUE, Engine
 from .ledger import Ledger
 from .records import RunState
 
-WAITING_QUEUE = "toolwire-waiting"
-"""Where runs lie that nobody is to be given: no worker listens to it."""
 _PAGE = 500
 _SETTLED_SECONDS = 2.0
 """What has not changed for so long is not about to be changed by someone else."""

@@ -15,13 +15,13 @@ from ..transport import Transport
 from .attempt import Attempt, DurableAgent
 from .database import Database
 from .dbos_engine import DbosEngine, DbosWorker
-from .engine import QueueLimits
+from .engine import WAITING_QUEUE, QueueLimits
 from .lease import Lease, Timing
 from .ledger import PAUSE, Begun, Ledger, RunLost
 from .log import EventLog
 from .rates import LimitedTransport, Rate, RateLimits
 from .records import DEFAULT_QUEUE, RunState
-from .sweeping import WAITING_QUEUE, Sweep, tell_parent
+from .sweeping import Sweep, tell_parent
 from .workplace import Leaving, Workplace
 
 PATIENCE = 2.0

@@ -23,7 +23,7 @@ from ..agent.events import (
     ToolStarted,
     TurnStarted,
 )
-from ..agent.recordings.playing import as_played, revived
+from ..agent.recordings.playing import as_played
 from ..agent.recordings.recorded import (
     VERSION,
     ChunkLine,
@@ -35,7 +35,7 @@ from ..agent.recordings.recorded import (
     RunLine,
     event_from_json,
 )
-from ..errors import IncompleteStream, RecordingFailed, ToolwireError
+from ..errors import IncompleteStream, RecordingFailed, ToolwireError, revived
 from ..limits import MIB
 from ..providers.wires import WIRES
 from ..stream.segments import EventType
