@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-import msgspec
-
 from ..approval.request import Answer, ApprovalRequest
 from ..approval.rules import Rule
 from ..chunks import TokenUsage
@@ -311,7 +309,7 @@ class DurablePerson:
             run=self._place.run,
             id=id,
             turn=self._place.turn,
-            digest=hashlib.sha256(msgspec.json.encode([id, question, list(options)])).hexdigest(),
+            digest=hashlib.sha256(to_json([id, question, list(options)]).encode()).hexdigest(),
             asked=time.time(),
             question=question,
             options=list(options),
