@@ -130,6 +130,12 @@ def test_what_syntaxes_share_knows_none_of_them() -> None:
             assert not [module for module in imports(name, path) if "embedded.formats" in module], name
 
 
+def test_one_module_knows_the_engine_of_durable_runs() -> None:
+    assert [name for name, path in EVERY if {"dbos", "dbos._error"} & set(imports(name, path))] == [
+        "durable.dbos_engine"
+    ]
+
+
 def test_a_broken_arrow_would_be_seen(tmp_path: Path) -> None:
     path = tmp_path / "sse.py"
     path.write_text("def f():\n    import asyncio\n    from ..agent import loop\n    from .. import transport\n")
