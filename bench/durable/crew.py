@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,12 @@ def forks() -> ForkServerContext:
         _context = multiprocessing.get_context("forkserver")
         _context.set_forkserver_preload(["bench.durable.worker_process", "bench.durable.clients", "dbos", "psycopg"])
     return _context
+
+
+def end_forks() -> None:
+    """Ends the process from which others are forked, which otherwise lives as long as this one."""
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
 
 
 class Crew:

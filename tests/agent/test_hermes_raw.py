@@ -86,6 +86,7 @@ async def test_a_raw_turn(tmp_path: Path) -> None:
     assert "84" in ending.message.text
 
 
+@pytest.mark.figures
 async def test_the_same_through_an_agent(tmp_path: Path) -> None:
     """Its grammar follows from how the family writes a call."""
     install_weights()

@@ -61,6 +61,7 @@ async def test_a_question_that_fits_no_tool_is_answered_without_one(agent: Agent
     assert not any(isinstance(event, ToolStarted) for event in events)
 
 
+@pytest.mark.figures
 def test_one_agent_runs_again_after_it_was_closed(tmp_path: Path) -> None:
     install_weights()
     agent = Agent("local", demo_tools(tmp_path))

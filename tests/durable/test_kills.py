@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 from bench.durable import answers, frozen, kills
 from bench.durable.checks import faults, of_reader
+from bench.durable.crew import end_forks
 from bench.durable.places import KINDS, Places
 from bench.durable.subject import Effect, Records, Request
 from bench.durable.trials import trial
@@ -25,7 +26,12 @@ from toolwire.durable.records import AttemptWithdrawn, RunEvent, RunInfo
 from toolwire.stream.segments import SegmentEvent
 
 pytestmark = pytest.mark.timeout(300)
-databases = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_is_left() -> Iterator[None]:
+    yield
+    end_forks()
 
 
 @pytest.fixture(autouse=True)
@@ -39,12 +45,12 @@ def _holds(found: Found, tries: int) -> None:
     assert found.runs >= tries
 
 
-@databases
+@pytest.mark.parametrize("kind", KINDS[-1:])
 def test_a_run_whose_worker_is_killed_is_ended_by_another(kind: str) -> None:
     _holds(kills.every_moment(kind, 45, seed=1), 2)
 
 
-@databases
+@pytest.mark.parametrize("kind", KINDS[:1])
 def test_an_answer_holds_that_came_when_nobody_worked(kind: str) -> None:
     _holds(answers.answered(kind, 2, seed=1), 2)
 

@@ -33,7 +33,7 @@ CASES: dict[str, list[dict[str, Any]]] = {
     for name, path in FILES.items()
 }
 FAMILIES = [name for name in format_names() if name not in FORMATS]
-SHORT = 120
+SHORT = 80
 """Characters up to which every cut and every end is tried; of longer texts every seventh, from another place in each.
 All of all are tried by `make figures` (B1)."""
 OTHERS = 4
