@@ -16,8 +16,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # The first interpreter that is new enough; give another with `make PYTHON=…`.
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$name; break; fi; done)
-# Worker processes for the tests: two more than there are cores, since many tests wait for a clock or a child.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+# Worker processes for the tests: one more than there are cores, since many tests wait for a clock or a child.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 # Mutated streams or texts of each format; MINUTES=… gives a time instead.
 RUNS ?= 100000
 MINUTES ?=

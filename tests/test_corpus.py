@@ -212,7 +212,7 @@ def test_core_keeps_what_must_go_back(row: dict[str, Any]) -> None:
 
 @parametrize(every_row(core=True))
 def test_core_does_not_depend_on_cuts(row: dict[str, Any]) -> None:
-    check_cuts(row, random_runs=60)
+    check_cuts(row, random_runs=30)
 
 
 @pytest.mark.figures

@@ -34,7 +34,7 @@ CASES: dict[str, list[dict[str, Any]]] = {
 }
 FAMILIES = [name for name in format_names() if name not in FORMATS]
 SHORT = 80
-"""Characters up to which every cut and every end is tried; of longer texts every seventh, from another place in each.
+"""Characters up to which every cut and every end is tried; of longer texts every 13th, from another place in each.
 All of all are tried by `make figures` (B1)."""
 OTHERS = 4
 """Formats that read each text too, whatever it is meant for: over all cases, each of them reads a hundred and more."""
@@ -50,7 +50,7 @@ REASONING = {"reasoning_before", "reasoning_opened_by_prompt", "call_in_open_rea
 
 
 def cuts(text: str) -> dict[str, Any]:
-    return {"every": 1 if len(text) <= SHORT else 7, "seed": len(text)}
+    return {"every": 1 if len(text) <= SHORT else 13, "seed": len(text)}
 
 
 def format_of(name: str, case: dict[str, Any]) -> Format:
