@@ -230,6 +230,13 @@ def sample() -> list[dict[str, Any]]:
 
 
 @parametrize(sample())
+def test_truncated_near_its_end_nothing_runs(row: dict[str, Any]) -> None:
+    size = row["bytes"]
+    check_truncations(row, range(0 if size <= 4_000 else max(0, size - 1_000) if size <= 20_000 else size - 100, size))
+
+
+@pytest.mark.figures
+@parametrize(sample())
 def test_truncated_at_every_byte_nothing_runs(row: dict[str, Any]) -> None:
     size = row["bytes"]
     # Cutting costs the square of the size: of long bodies only the end, where the calls are.

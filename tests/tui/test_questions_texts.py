@@ -172,10 +172,13 @@ def test_rows_cost_as_much_as_they_are() -> None:
     for count in (1_000, 5_000):
         change = "\n".join(["--- a", "+++ b", *(f"+{'x' * 90} {number}" for number in range(count))])
         asked = request(preview=change)
-        start = time.process_time()
-        rows = call_rows(Reading(asked), 80)
-        took[count] = time.process_time() - start
-        assert len(rows) > 2 * count
+        times = []
+        for _ in range(3):  # the shortest is the one that nobody disturbed
+            start = time.process_time()
+            rows = call_rows(Reading(asked), 80)
+            times.append(time.process_time() - start)
+            assert len(rows) > 2 * count
+        took[count] = min(times)
     assert took[5_000] < 15 * took[1_000]
 
 
