@@ -21,7 +21,7 @@ from toolwire.providers.wires import WIRES
 
 KEPT = sorted((Path(__file__).parent / "data" / "fuzz").glob("*.*"))
 RUNS = 500
-FAMILY_RUNS = 125
+FAMILY_RUNS = 60
 """Of each family, once: there are many."""
 
 

@@ -33,9 +33,8 @@ def written(message: Message) -> str:
     return call.written.text
 
 
-@pytest.mark.parametrize(
-    "parser", [FORMATS[0], *(pytest.param(each, marks=pytest.mark.figures) for each in FORMATS[1:])]
-)
+@pytest.mark.figures
+@pytest.mark.parametrize("parser", FORMATS)
 async def test_a_conversation(parser: str, tmp_path: Path) -> None:
     install_weights()
     (tmp_path / "notes.txt").write_text("The meeting is on Friday.")
