@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from cyclopts import Parameter
 
@@ -100,18 +100,19 @@ def ended(info: RunInfo) -> int:
     return FAILED
 
 
-class _Shown:
+class _Shown(Protocol):
     """Takes the events of a run in their order."""
 
     def show(self, event: RunEvent) -> None:
         """One event."""
-        raise NotImplementedError
+        ...
 
     def settle(self) -> None:
         """Nothing moves any more."""
+        ...
 
 
-class _Lines(_Shown):
+class _Lines:
     """Each event as one line of JSON."""
 
     def show(self, event: RunEvent) -> None:
@@ -119,8 +120,11 @@ class _Lines(_Shown):
         sys.stdout.buffer.write(json_bytes(event) + b"\n")
         sys.stdout.buffer.flush()
 
+    def settle(self) -> None:
+        """Each is whole by itself."""
 
-class _OnScreen(_Shown):
+
+class _OnScreen:
     """As `toolwire run` shows a run; in a pipe the answer alone, and all else on standard error."""
 
     def __init__(self, info: RunInfo) -> None:

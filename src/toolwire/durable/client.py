@@ -31,7 +31,7 @@ from .lease import roster
 from .ledger import PAUSE, Ledger, Parent
 from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo
 from .submitting import put
-from .sweeping import tell_parent, wake
+from .sweeping import wake
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """Those of which none is taken for another."""
@@ -207,7 +207,7 @@ class Runs:
             return info
         if self._ledger.stop(info.id, RunState.CANCELLED, RunInterrupted(info.turns, info.usage)):
             self._engine.cancel(info.id)
-            tell_parent(self._ledger, self._engine, info.parent)
+            wake(self._ledger, self._engine, info.parent)
         for child in self._ledger.newest(parent=info.id, limit=10_000):
             self._cancel(child)
         return self._exactly(info.id)

@@ -15,7 +15,7 @@ from ..agent.steps import ModelAnswer
 from ..execution.executor import ToolResult
 from ..stream.invocation import ToolInvocation
 from ..stream.segments import SegmentEvent
-from ..tools.definition import Risk, ToolDefinition
+from ..tools.definition import ToolDefinition
 from .records import to_json, to_text
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ _UNKNOWN_WORDS = (
     "repeated. Check before you call it again."
 )
 _EVENTS_WAITING = 256
-
-
-def is_repeatable(tool: ToolDefinition) -> bool:
-    """Whether it does no harm to run it again: it reads, or is declared idempotent."""
-    return tool.risk is Risk.READ or tool.idempotent
 
 
 def _unit(call: ToolInvocation) -> tuple[int, str]:
@@ -60,7 +55,7 @@ class KeptSteps:
 
         async def made() -> str:
             await place.go_on()
-            if unit in place.effects and not is_repeatable(tool):
+            if unit in place.effects and not tool.is_repeatable:
                 result = ToolResult(call.id, call.tool_name, _UNKNOWN_WORDS, is_error=True, outcome=UNKNOWN)
             else:
                 place.log.again(call.turn, call.id)
@@ -77,7 +72,7 @@ class KeptSteps:
 
     async def starting(self, call: ToolInvocation, tool: ToolDefinition) -> None:
         """The call is about to run."""
-        await self._place.starting(_unit(call), tool.name, has_effects=not is_repeatable(tool))
+        await self._place.starting(_unit(call), tool.name, has_effects=not tool.is_repeatable)
 
 
 class KeptAsking:

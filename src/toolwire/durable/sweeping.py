@@ -95,13 +95,13 @@ class Sweep:
         """Runs that were written down as queued by someone who was lost before the engine was told."""
         queued = set(self._ledger.queued_before(time.time() - _SETTLED_SECONDS))
         news = sorted(queued - self._known)
-        # What the engine has it does not lose: each run is looked for once as long as it waits.
-        self._known = queued
         for first in range(0, len(news), _PAGE):
             page = self._engine.astray(news[first : first + _PAGE])
             for run, (_, state, _, updated, queue) in self._ledger.attempts(page).items():
                 if state is RunState.QUEUED and time.time() - updated > _SETTLED_SECONDS:
                     self._find(run, queue)
+        # What the engine has it does not lose: each run is looked for once as long as it waits.
+        self._known = queued
 
     def _find(self, run: str, queue: str) -> None:
         info = self._ledger.get(run)
@@ -121,17 +121,11 @@ class Sweep:
         if self._ledger.stop(run, RunState.FAILED, RunFailed(error, info.turns, info.usage), error):
             self._engine.cancel(run)
             self._tell(f"{run} was not over in its time.")
-            tell_parent(self._ledger, self._engine, info.parent)
+            wake(self._ledger, self._engine, info.parent)
 
 
 def wake(ledger: Ledger, engine: Engine, run: str) -> None:
-    """Queues a run that waits, where something came for it."""
-    info = ledger.get(run)
+    """Queues a run that waits, where something came for it; without a name, none."""
+    info = ledger.get(run) if run else None
     if info is not None and ledger.wake(run):
         engine.move(run, info.queue)
-
-
-def tell_parent(ledger: Ledger, engine: Engine, parent: str) -> None:
-    """A run is over that another one may wait for."""
-    if parent:
-        wake(ledger, engine, parent)

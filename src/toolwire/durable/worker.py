@@ -21,7 +21,7 @@ from .ledger import PAUSE, Begun, Ledger, RunLost
 from .log import EventLog
 from .rates import LimitedTransport, Rate, RateLimits
 from .records import DEFAULT_QUEUE, RunState
-from .sweeping import Sweep, tell_parent
+from .sweeping import Sweep, wake
 from .workplace import Leaving, Workplace
 
 PATIENCE = 2.0
@@ -239,7 +239,7 @@ class Worker:
             self._tell(f"{place.run} is left: {error}")
             raise asyncio.CancelledError from None
         self._tell(f"{place.run} is {state}.")
-        await self._database.thread(self._tell_parent, place.run)
+        await self._database.thread(self._wake_parent, place.run)
 
     async def _leave(self, place: Workplace, begun: Begun, leaving: Leaving) -> None:
         """Lets go of a run that is not over. First the engine takes it back, so that nobody is given it in between."""
@@ -258,7 +258,7 @@ class Worker:
         because = f": {leaving.error.message}" if leaving.error is not None else ""
         self._tell(f"{place.run} is {state}{because}.")
         if state.is_over:
-            await self._database.thread(self._tell_parent, place.run)
+            await self._database.thread(self._wake_parent, place.run)
 
     async def _not_to_be_worked_on(self, run: str, state: RunState) -> None:
         """Says to the engine how the run stands, where it did not know."""
@@ -270,10 +270,10 @@ class Worker:
             await self._database.thread(self._engine.move, run, WAITING_QUEUE)
         raise asyncio.CancelledError
 
-    def _tell_parent(self, run: str) -> None:
+    def _wake_parent(self, run: str) -> None:
         info = self._ledger.get(run)
         if info is not None:
-            tell_parent(self._ledger, self._engine, info.parent)
+            wake(self._ledger, self._engine, info.parent)
 
     async def _queue_of(self, run: str) -> str:
         info = await self._database.thread(self._ledger.get, run)

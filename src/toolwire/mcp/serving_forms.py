@@ -31,7 +31,7 @@ def _hints(tool: ToolDefinition) -> types.ToolAnnotations | None:
     return types.ToolAnnotations(
         read_only_hint=reads,
         destructive_hint=not reads,
-        idempotent_hint=reads or tool.idempotent,
+        idempotent_hint=tool.is_repeatable,
         open_world_hint=tool.risk not in (Risk.READ, Risk.WRITE),
     )
 

@@ -163,6 +163,11 @@ class ToolDefinition:
             object.__setattr__(self, "_check", check)
         return check.problem(arguments)
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it does no harm to run it again: it reads, or is declared idempotent."""
+        return self.risk is Risk.READ or self.idempotent
+
     def digest(self) -> str:
         """SHA-256 of everything that the definition says. Tickets are bound to it."""
         facts = [

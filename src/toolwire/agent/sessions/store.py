@@ -190,9 +190,8 @@ class Session:
 
     def starting(self, turn: int, invocation: ToolInvocation, tool: ToolDefinition) -> None:
         """A call is about to run: on the disk before it does."""
-        reads = tool.risk is Risk.READ
-        starting = Starting(turn, invocation.id, tool.name, invocation.arguments, reads or tool.idempotent)
-        self._write(starting, durable=not reads, inform=False)
+        starting = Starting(turn, invocation.id, tool.name, invocation.arguments, tool.is_repeatable)
+        self._write(starting, durable=tool.risk is not Risk.READ, inform=False)
 
     def finished(self, turn: int, result: ToolResult) -> None:
         """A call has its result."""
