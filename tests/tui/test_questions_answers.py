@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from toolwire.approval.request import Answer, Scope, deny
+from toolwire.tui.questions.questions import Questions
 from tui.asking import LATER, asking, cancel, front_id, offers, request
 
 TWO = offers("exactly make test", "make * with paths inside the workspace")
@@ -128,6 +131,26 @@ async def test_three_wait_and_are_answered_in_any_order() -> None:
         assert " of " not in screen.lines()[13]
         await screen.press("s")
         assert one.result().scope is Scope.SESSION
+
+
+async def test_two_are_never_on_the_screen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the second takes to come: keys count for it from when it stands there alone."""
+    seen: list[tuple[int, bool]] = []
+
+    class Slow(Questions):
+        async def mount(self, *widgets: Any, **more: Any) -> None:  # type: ignore[override]
+            await super().mount(*widgets, **more)
+            for _ in range(20):
+                await asyncio.sleep(0.005)
+                seen.append((sum(each.display for each in self.children), self._stage.attention._from is not None))
+
+    monkeypatch.setattr("tui.asking.Questions", Slow)
+    async with asking() as screen:
+        first, second = await screen.ask(request("1"), request("2"))
+        seen.clear()
+        await screen.press("tab")
+        assert seen == [(1, False)] * 20
+        await cancel(first, second)
 
 
 async def test_the_one_behind_is_not_hit() -> None:

@@ -184,11 +184,15 @@ class Pane(Widget, can_focus=True):
 
     def _painted(self, round: int, tries: int = 0) -> None:
         """What was fitted can be seen if it has its place by now; a screen that is too small never gives it all."""
-        height = 0 if self._is_over else self.middle.region.height
+        height = self.middle.region.height if not self._is_over and self._is_shown else 0
         if height == self._height or (height and tries == PAINTS):
             self.stage.attention.painted(round)
         elif tries < PAINTS and self.is_attached and not self._is_over:
             self.call_after_refresh(self._painted, round, tries + 1)
+
+    @property
+    def _is_shown(self) -> bool:
+        return all(node.display for node in self.ancestors_with_self if isinstance(node, Widget))
 
     def _noted(self, words: str, look: str, width: int, room: int) -> tuple[list[Row], int]:
         """The line above the keys, and what it leaves of the room. What is out of sight is said whatever else is."""

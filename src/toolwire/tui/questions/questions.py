@@ -137,7 +137,9 @@ class Questions(Vertical, can_focus=False):
         self.add_class("waits")
         if waiting not in self._shown:
             self._shown[waiting] = self._made(waiting)
+            self._shown[waiting].display = False  # two at once would be in each other's place
             await self.mount(self._shown[waiting])
+        self._stage.attention.changed()
         self._shown[waiting].display = True
         self._wants_keys = True
         if not self._is_busy():
