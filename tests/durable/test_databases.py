@@ -3,12 +3,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
+import sqlalchemy as sa
 
 from durable.databases import postgres, shared_postgres, why_no_postgres
 from durable.told_runs import delta, is_over, new_run, written
@@ -38,6 +44,28 @@ def test_every_test_has_an_empty_database_of_its_own(database_url: str) -> None:
         assert database.do(lambda connection: connection.execute(runs.select()).all()) == []
     finally:
         database.close()
+
+
+def test_what_is_at_work_when_it_is_closed_ends_and_leaves_no_connection(database_url: str) -> None:
+    database = Database(database_url)
+    database.prepare()
+    begun, go_on = threading.Event(), threading.Event()
+    used: list[Any] = []
+
+    def work(connection: sa.Connection) -> Any:
+        used.append(connection.connection.dbapi_connection)
+        begun.set()
+        go_on.wait(10)
+        return connection.execute(sa.select(1)).scalar()
+
+    with ThreadPoolExecutor(1) as threads:
+        working = threads.submit(database.do, work)
+        assert begun.wait(10)
+        database.close()
+        go_on.set()
+        assert working.result(10) == 1
+    with pytest.raises((sqlite3.ProgrammingError, psycopg.OperationalError), match="closed"):
+        used[0].execute("SELECT 1")
 
 
 def test_the_server_goes_with_the_last_who_holds_it_however_he_ends(tmp_path: Path) -> None:

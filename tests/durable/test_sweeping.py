@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+import toolwire
 from durable.working import Work, at_work, happens, quick
 from toolwire import Answer
 from toolwire.agent.events import RunFailed, ToolFinished, ToolStarted
 from toolwire.durable import sweeping
+from toolwire.durable import worker as worker_module
 from toolwire.durable.client import Runs
 from toolwire.durable.database import runs as table
 from toolwire.durable.database import workers
@@ -97,6 +99,33 @@ async def test_a_run_that_the_engine_took_from_a_living_worker_goes_on(database_
         gate.set()
         assert (await work.over(run)).state is RunState.FINISHED
         assert work.deeds.done.count("b") == 1
+
+
+async def test_a_worker_that_is_given_its_own_run_again_ends_what_it_had_begun(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cancelled and resumed before the worker has looked: its tools stop before the run goes on."""
+    monkeypatch.setattr(worker_module, "_LOOK", 60.0)
+    told: list[str] = []
+
+    async def begin(text: str) -> str:
+        told.append(f"{text} begins")
+        try:
+            await asyncio.sleep(60 if len(told) == 1 else 0)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.2)
+            told.append(f"{text} is stopped")
+            raise
+        return "done"
+
+    tools = [toolwire.tool(risk="read")(begin)]
+    async with at_work(sqlite_url, agent={**FULL, "tools": tools}) as work:
+        run = await work.submit(call("begin", text="it"), say("Done."))
+        assert await happens(lambda: told)
+        await work.runs.cancel(run)
+        await work.runs.resume(run)
+        assert (await work.over(run)).state is RunState.FINISHED
+        assert told == ["it begins", "it is stopped", "it begins"]
 
 
 async def test_beginning_may_take_longer_than_a_beat(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,7 +127,6 @@ workers = sa.Table(
     sa.Column("beats", sa.Integer, nullable=False),
     sa.Column("beat", sa.Float, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
-    sa.Column("taken", sa.Text, nullable=False, server_default=""),
 )
 
 rates = sa.Table(
@@ -158,6 +157,7 @@ class Database:
         self.longest: float | None = None
         """Seconds after which whoever waits for the database is told that it does not answer; None: never."""
         self._closed = threading.Event()
+        sa.event.listen(self.engine, "checkin", self._let_go)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="toolwire-database")
 
     def alone(self, patience: float) -> Database:
@@ -254,6 +254,11 @@ class Database:
         self._closed.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.engine.dispose()
+
+    def _let_go(self, _: object, record: Any) -> None:
+        """What was still in use when all connections were ended is ended when it comes back."""
+        if self._closed.is_set():
+            record.invalidate()
 
     def insert(self, table: sa.Table) -> Any:
         """An INSERT that knows `on_conflict_do_nothing` and its like."""

@@ -186,6 +186,8 @@ class DbosWorker:
             "serializer": _serializer(),
             "run_migrations": False,
             "use_listen_notify": False,
+            # Nobody waits for its notifications; when it is stopped, one waits for whoever looks for them.
+            "notification_listener_polling_interval_sec": 0.05,
             "console_log_level": "CRITICAL",
         }
         made = DBOS(config=config)

@@ -190,6 +190,7 @@ class Worker:
             begun = RunState.REFUSED
         if isinstance(begun, RunState):
             return await self._not_to_be_worked_on(run, begun)
+        await self._end_earlier(run)
         effects = await self._database.thread(ledger.effects, run)
         place: Workplace | None = None
 
@@ -220,6 +221,14 @@ class Worker:
             log.drop()
             if self._places.get(run) is place:
                 del self._places[run]
+
+    async def _end_earlier(self, run: str) -> None:
+        """An attempt at this run that was lost here (cancelled and resumed, say) ends before another one begins."""
+        if (earlier := self._places.get(run)) is not None:
+            earlier.lose()
+            mine = asyncio.current_task()
+            tasks = [task for task, its in self._bodies.items() if its == run and task is not mine]
+            await asyncio.wait(tasks, timeout=_LEAVE_SECONDS)
 
     async def _attempt(self, place: Workplace, begun: Begun) -> None:
         again = f", for the {begun.begins}. time" if begun.begins > 1 else ""
