@@ -148,7 +148,7 @@ def living(token: str) -> dict[int, str]:
             with open(f"/proc/{name}/environ", "rb") as environ, open(f"/proc/{name}/cmdline", "rb") as cmdline:
                 line = cmdline.read()
                 if token.encode() in environ.read() or token.encode() in line:
-                    found[int(name)] = line.replace(b"\0", b" ").decode(errors="replace")[:80]
+                    found[int(name)] = line.replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
     lock = Path(gettempdir(), f"{token}.lock")
