@@ -69,6 +69,8 @@ def test_lines_break_between_words() -> None:
     assert wrapped(20, "the quick brown ", "fo", "x jumps over it") == "the quick brown fox\njumps over it"
     assert wrapped(20, "wide 日本語日本語 日本語 end") == "wide 日本語日本語\n日本語 end"
     assert wrapped(20, "    indented\n\n  stays") == "    indented\n\n  stays"
+    assert wrapped(20, "   \t\t\t\taa") == " " * 18 + "aa"
+    assert wrapped(20, "    " + "x" * 50) == "    " + "x" * 50
     assert wrapped(20, "x" * 50, " y") == "x" * 50 + "\ny"
 
 

@@ -46,5 +46,7 @@ class WordWrap:
         if self._column and self._column + len(space) + size > self._width:
             self._column = size
             return f"\n{word}"
+        if size <= self._width:
+            space = space[: self._width - self._column - size]  # of an indent that is too deep, what fits
         self._column += len(space) + size
         return f"{space}{word}"
