@@ -55,7 +55,7 @@ _PROMISES = (
         "random",
         "kill -9 at any moment",
         "2 to 4 workers, 3 to 6 runs at once, workers killed at random moments and replaced: the same must hold",
-        100,
+        200,
         4,
         kills.any_moment,
     ),
