@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
@@ -18,10 +19,11 @@ from toolwire.durable import worker as worker_module
 from toolwire.durable.client import Runs
 from toolwire.durable.database import runs as table
 from toolwire.durable.database import workers
-from toolwire.durable.engine import WAITING_QUEUE
+from toolwire.durable.engine import WAITING_QUEUE, Held
 from toolwire.durable.ledger import STALLS, RunLost
 from toolwire.durable.log import EventLog
 from toolwire.durable.records import RunSpec, RunState
+from toolwire.durable.sweeping import Sweep
 from toolwire.errors import DurableFailed
 from toolwire.messages import user
 from toolwire.testing import call, say
@@ -126,6 +128,28 @@ async def test_a_worker_that_is_given_its_own_run_again_ends_what_it_had_begun(
         await work.runs.resume(run)
         assert (await work.over(run)).state is RunState.FINISHED
         assert told == ["it begins", "it is stopped", "it begins"]
+
+
+def test_a_worker_gives_back_what_it_does_not_work_on_when_it_had_time_to_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, given = [0.0], []
+
+    class Engine:
+        def held(self) -> list[Held]:
+            return [Held("lost", "me"), Held("begins", "me"), Held("another's", "you")]
+
+    class Ledger:
+        def held_by(self, worker: str) -> dict[str, Any]:
+            return {}
+
+    monkeypatch.setattr(sweeping, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    sweep = Sweep(cast(Any, Ledger()), cast(Any, Engine()), print)
+    monkeypatch.setattr(sweep, "_give", lambda run, why: given.append((now[0], run)))
+    for tick in range(8):
+        now[0] = tick / 10
+        sweep.own("me", {"begins"} if tick >= 3 else set())
+    assert given == [(0.4, "lost")], "once, and then it has its time again"
 
 
 async def test_beginning_may_take_longer_than_a_beat(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

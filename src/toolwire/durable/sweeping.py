@@ -28,16 +28,19 @@ class Sweep:
         self._ledger = ledger
         self._engine = engine
         self._tell = tell
-        self._orphans: set[str] = set()
+        self._orphans: dict[str, float] = {}
+        """Runs that this worker has and does not work on, and since when."""
         self._known: set[str] = set()
 
     def own(self, worker: str, working_on: set[str]) -> None:
-        """Gives back runs that the engine gave this worker and that it does not work on, seen twice in a row."""
+        """Gives back runs that the engine gave this worker and that it does not work on, nor is about to."""
         held = {each.run for each in self._engine.held() if each.worker == worker}
         held = (held | self._ledger.held_by(worker).keys()) - working_on
-        for run in held & self._orphans:
+        now = time.monotonic()
+        self._orphans = {run: self._orphans.get(run, now) for run in held}
+        for run in [run for run, since in self._orphans.items() if now - since > _SETTLED_SECONDS]:
+            del self._orphans[run]  # if it comes back, it has its time again
             self._give(run, "was given to this worker and lost on the way")
-        self._orphans = held
 
     def leader(self) -> None:
         """For the one worker that sees to everybody's: the dead, the late, and those that something came for."""
