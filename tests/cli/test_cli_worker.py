@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from cli.chat_bytes import call_deltas, sse
 from cli.command import clean_environment
 from cli.model_server import ModelServer
 from toolwire.cli.app import run_command
+from toolwire.durable.database import Database
 from waiting import until
 
 MODEL = ("--model", "openai-compatible:test", "--base-url", "http://127.0.0.1:9/v1")
@@ -33,6 +35,9 @@ class StandIn:
         self.made.append({"url": url, "agents": agents, **given})
         self._tell = given["tell"]
         self.stopped = asyncio.Event()
+        assert url is not None
+        with closing(Database(url)) as database:
+            self.database = database.shown
 
     async def run(self) -> None:
         self._tell("r-1 is worked on: \x1b[2JTidy up\nnow")

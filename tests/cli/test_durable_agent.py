@@ -92,11 +92,12 @@ def offered(
     base_url: str | None = THERE,
     ceilings: tuple[str, ...] = (),
     starts_agents: bool = False,
+    model: str = "openai:gpt-own",
     **options: Any,
 ) -> WorkerAgent:
     return WorkerAgent(
         Options(**{"no_mcp": True, **options}),
-        "openai:gpt-own",
+        model,
         base_url,
         workspace=Workspace(str(home / "work")),
         files=policy_paths(os.environ),
@@ -229,6 +230,31 @@ def test_a_run_has_no_more_tools_than_the_worker(
     assert found >= has
     assert "write_file" not in found
     assert found == has or "calculate" in has
+
+
+def test_what_is_usual_for_the_model_of_a_run_is_not_more_than_what_the_worker_has(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of the embedded model has the harmless tools alone, and no servers, whatever a run asks."""
+    wanted_servers: list[bool] = []
+
+    def watched(*arguments: Any, **more: Any) -> RunServers:
+        wanted_servers.append(more["wanted"])
+        return servers_for_run(*arguments, **more)
+
+    monkeypatch.setattr("toolwire.cli.assembly.servers_for_run", watched)
+    worker = offered(home, base_url=None, no_mcp=False, model="local:smollm2-135m")
+    with pytest.raises(ConfigError, match="this worker offers demo"):
+        made(worker, spec(tools="builtin"))
+    other: dict[str, Any] = {"model": "openai:gpt-other"}
+    for options in ({}, other):
+        found = names(made(worker, spec(**options)))
+        assert "calculate" in found
+        assert "write_file" not in found
+    assert wanted_servers == [False, False]
+    own = offered(home, base_url=None)
+    assert "write_file" in names(made(own, spec()))
+    assert "write_file" not in names(made(own, spec(model="local:smollm2-135m")))
 
 
 BOUNDS = [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -22,6 +23,7 @@ from toolwire.durable.database import Database, runs
 from toolwire.durable.following import follow
 from toolwire.durable.log import EventLog
 from toolwire.durable.records import RunEvent
+from toolwire.errors import ConfigError
 from waiting import until
 
 pytestmark = pytest.mark.skipif(bool(why_no_postgres()), reason=why_no_postgres() or "it is there")
@@ -44,6 +46,30 @@ def test_every_test_has_an_empty_database_of_its_own(database_url: str) -> None:
         assert database.do(lambda connection: connection.execute(runs.select()).all()) == []
     finally:
         database.close()
+
+
+ADDRESSES = [
+    ("postgresql://me:s3cret@db.example:5432/runs?sslmode=verify-full", "postgresql://db.example:5432/runs"),
+    ("postgresql://me:s3/cret@db.example/runs", "postgresql://db.example/runs"),
+    ("postgresql://me:s3#cret@db.example/runs", "postgresql://db.example/runs"),
+    ("postgresql://me:s3?cret@db.example/runs", "postgresql://db.example/runs"),
+    ("postgresql://db.example/runs?password=s3cret", "postgresql://db.example/runs"),
+    ("postgresql://me:s3@cret@db.example/runs", None),
+    ("postgresql://me:s3cret@db.example:port/runs", None),
+    ("host=db.example password=s3cret", None),
+    ("mysql://me:s3cret@db.example/runs", None),
+]
+
+
+@pytest.mark.parametrize(("url", "shown"), ADDRESSES)
+def test_no_password_is_shown(url: str, shown: str | None) -> None:
+    if shown is not None:
+        with closing(Database(url)) as database:
+            assert database.shown == shown
+        return
+    with pytest.raises(ConfigError) as refused:
+        Database(url)
+    assert not {"s3", "cret", "s3cret"} & set(re.split(r"\W", f"{refused.value!r} {refused.value.facts}"))
 
 
 def test_what_is_at_work_when_it_is_closed_ends_and_leaves_no_connection(database_url: str) -> None:

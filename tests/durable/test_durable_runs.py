@@ -46,7 +46,7 @@ async def test_a_run_is_paused_and_resumed_in_every_state(database_url: str) -> 
         await work.runs.pause(running)
         with pytest.raises(DurableFailed, match="running"):
             await work.runs.resume(running)
-        assert await happens(lambda: work.worker._places[running]._pausing)
+        assert await happens(lambda: next(place._pausing for place in work.worker._places() if place.run == running))
         gate.set()
         await work.until(running, RunState.PAUSED)
         assert work.deeds.started == ["a"]

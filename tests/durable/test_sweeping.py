@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,7 +15,7 @@ import toolwire
 from durable.working import Work, at_work, happens, quick
 from toolwire import Answer
 from toolwire.agent.events import RunFailed, ToolFinished, ToolStarted
-from toolwire.durable import sweeping
+from toolwire.durable import client, sweeping
 from toolwire.durable import worker as worker_module
 from toolwire.durable.client import Runs
 from toolwire.durable.database import runs as table
@@ -238,12 +239,39 @@ async def test_a_fork_without_its_steps_is_never_run(sqlite_url: str) -> None:
         await work.over(run)
         fork = work.engine.fork
         work.engine.fork = lambda *_: None
-        new = await work.runs.fork(run, 3)
+        with pytest.raises(DurableFailed, match="does not have"):
+            await work.runs.fork(run, 3)
         work.engine.fork = fork
-        info = await work.over(new.id)
+        [new] = [each.id for each in await work.runs.list() if each.forked]
+        info = await work.over(new)
         assert info.state is RunState.FAILED
         assert info.error is not None
         assert "fork" in info.error.message
+        assert work.deeds.done == ["a"]
+
+
+async def test_a_fork_may_take_its_time_and_goes_on_when_whoever_made_it_is_lost(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with at_work(sqlite_url, agent=FULL) as work:
+        run = await work.submit(call("save", text="a"), say("Done."), say("Done again."))
+        await work.over(run)
+        monkeypatch.setattr(client, "_new_id", lambda: "forked")
+        work.models["forked"] = work.models[run]
+        fork = work.engine.fork
+
+        def slowly(*arguments: Any) -> None:
+            fork(*arguments)
+            time.sleep(1)
+
+        def lost(*_: Any) -> None:
+            raise RuntimeError("lost")
+
+        monkeypatch.setattr(work.engine, "fork", slowly)
+        monkeypatch.setattr(work.engine, "move", lost)
+        with pytest.raises(RuntimeError, match="lost"):
+            await work.runs.fork(run, 3)
+        assert (await work.over("forked")).text == "Done again."
         assert work.deeds.done == ["a"]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -245,7 +245,6 @@ class Calls:
         try:
             if decision.edited:
                 call.paths = touched_paths(call.tool, decision.invocation.arguments, bench.gate.workspace)
-            await self._turn_of(call)
             ran = msgspec.structs.replace(decision.invocation, id=id)
 
             async def run() -> ToolResult:
@@ -268,9 +267,14 @@ class Calls:
                     self._results[id] = result  # no hook that is cancelled on leaving loses it
                 return result
 
-            async with self._slots:
+            with nullcontext() if bench.steps is None else bench.steps.in_line(call.invocation):
+                await self._turn_of(call)
+                await self._slots.acquire()
+            try:
                 self._check_not_stopped()
                 return await bench.hooks.around_call(ran, call.tool, run)
+            finally:
+                self._slots.release()
         finally:
             bench.gate.give_back(decision)
 

@@ -7,6 +7,7 @@ what was kept, whatever happened to the process since.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -69,6 +70,10 @@ class Steps(Protocol):
         self, call: ToolInvocation, tool: ToolDefinition, do: Callable[[], Awaitable[ToolResult]]
     ) -> ToolResult:
         """The result of a call: `do` asks whoever must be asked and runs it, unless that was done already."""
+        ...
+
+    def in_line(self, call: ToolInvocation) -> AbstractContextManager[None]:
+        """Meanwhile the call was approved and waits for others to end before it can start."""
         ...
 
     async def starting(self, call: ToolInvocation, tool: ToolDefinition) -> None:

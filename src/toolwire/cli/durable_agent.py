@@ -22,7 +22,7 @@ from ..errors import ConfigError
 from ..providers.catalog import split_model
 from ..settings.checking import MAX_SYSTEM, MAX_TEXT, nearest
 from ..tools.definition import ToolDefinition
-from .assembly import Assembly, Made, Options, as_model
+from .assembly import EMBEDDED_WORDS, Assembly, Made, Options, as_model, describe
 from .visible import one_line
 
 if TYPE_CHECKING:
@@ -94,8 +94,13 @@ class WorkerAgent:
         ceilings: frozenset[str] = frozenset(),
         starts_agents: bool = False,
     ) -> None:
-        self._options = options
         self._model = as_model(model)
+        # What is usual for its own model is the worker's: a run that names another one gets no more by that.
+        is_embedded = describe(self._model, base_url) == EMBEDDED_WORDS
+        if is_embedded:
+            no_mcp = options.no_mcp or not (options.mcp or options.mcp_config)
+            options = msgspec.structs.replace(options, tools=options.tools or "demo", no_mcp=no_mcp)
+        self._options = options
         self._base_url = base_url
         self._workspace = workspace
         self._files = files

@@ -19,7 +19,6 @@ from ..approval.files import policy_paths
 from ..approval.places import Workspace
 from ..approval.policy import Policy
 from ..errors import ConfigError
-from ..refusals import shown_url
 from ..settings.loading import Loaded, load_settings
 from .assembly import Made, as_model, described, options_of
 from .choose import EMBEDDED, check_choice
@@ -209,17 +208,17 @@ def worker(
         rates=rates,
         tell=_tell,
     )
-    _say_offered(made, url, queues, concurrency, folder.root, rates)
+    _say_offered(made, working.database, queues, concurrency, folder.root, rates)
     return asyncio.run(_until_told(working))
 
 
 def _say_offered(
-    made: Made, url: str, queues: Sequence[str], concurrency: int, folder: str, rates: dict[str, Rate]
+    made: Made, database: str, queues: Sequence[str], concurrency: int, folder: str, rates: dict[str, Rate]
 ) -> None:
     """What this worker offers, before it begins."""
     runs = f"{concurrency} run{'' if concurrency == 1 else 's'} at a time"
     lines = [
-        f"Database: {shown_url(url)}",
+        f"Database: {database}",
         f"Queues: {', '.join(map(one_line, queues))}; {runs} of each. Agents: {NAME}.",
         f"Model: {made.words}",
         *made.tool_words,

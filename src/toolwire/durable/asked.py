@@ -49,18 +49,21 @@ class Questions:
 
         return self.database.do(work)
 
-    def rules(self, run: str) -> list[tuple[int, Rule]]:
-        """What people have decided for longer than one call, and in which turn, in the order in which they did.
+    def so_far(self, run: str) -> tuple[list[tuple[int, Rule]], set[tuple[int, str]]]:
+        """What people have decided for longer than one call, and in which turn, in the order in which they did; and the
+        calls whose questions are open.
 
         As with the gate, an answer with other arguments decides that call alone.
         """
 
         def work(connection: sa.Connection) -> list[Question]:
-            answered = sa.select(questions).where(questions.c.run == run, questions.c.answered.is_not(None))
-            return [as_question(row) for row in connection.execute(answered.order_by(questions.c.answered))]
+            mine = sa.select(questions).where(questions.c.run == run).order_by(questions.c.answered)
+            return [as_question(row) for row in connection.execute(mine)]
 
-        found = []
+        rules, are_open = [], set()
         for each in self.database.do(work):
+            if each.answered is None:
+                are_open.add((each.turn, each.id))
             if each.request is None or each.answer is None or each.answer.arguments is not None:
                 continue
             if each.answer.scope is Scope.ONCE:
@@ -68,8 +71,18 @@ class Questions:
             offers = each.request.offers if each.answer.allowed else each.request.refusals
             if 0 <= each.answer.offer < len(offers):
                 rule = offers[each.answer.offer].rule
-                found.append((each.turn, msgspec.structs.replace(rule, source=f"{each.answer.scope} decision")))
-        return found
+                rules.append((each.turn, msgspec.structs.replace(rule, source=f"{each.answer.scope} decision")))
+        return rules, are_open
+
+    def withdraw(self, run: str, attempt: int, turn: int, id: str) -> None:
+        """Takes back what nobody answered about a call that went on without."""
+        mine = (questions.c.run == run, questions.c.turn == turn, questions.c.id == id, questions.c.answered.is_(None))
+
+        def work(connection: sa.Connection) -> None:
+            hold(connection, run, attempt)
+            connection.execute(questions.delete().where(*mine))
+
+        self.database.do(work)
 
     def waiting(self, run: str | None) -> list[Question]:
         """What waits, the oldest first; of all runs that are not over, or of one."""

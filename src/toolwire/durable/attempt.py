@@ -117,9 +117,8 @@ class Attempt:
             self._refuse(DurableFailed(f"making the agent failed ({type(error).__name__}: {error})", agent=spec.agent))
         if spec.history:
             agent.take_up(spec.history, spec.turn)
-        place.remembers(
-            await self._ledger.database.thread(Questions(self._ledger.database).rules, place.run), agent.policy.remember
-        )
+        rules, are_open = await self._ledger.database.thread(Questions(self._ledger.database).so_far, place.run)
+        place.remembers(rules, are_open, agent.policy.remember)
         return agent
 
     def _refuse(self, error: ToolwireError) -> NoReturn:

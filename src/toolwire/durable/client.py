@@ -15,7 +15,6 @@ import msgspec
 import sqlalchemy as sa
 
 from ..agent.bounds import Bounds
-from ..agent.events import RunInterrupted
 from ..agent.history import as_message
 from ..agent.steps import ModelAnswer
 from ..approval.request import Answer
@@ -30,8 +29,8 @@ from .forking import as_recorded, copy_run
 from .lease import roster
 from .ledger import PAUSE, Ledger, Parent
 from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo
+from .steering import cancel, wake
 from .submitting import put
-from .sweeping import wake
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """Those of which none is taken for another."""
@@ -203,13 +202,7 @@ class Runs:
         return await self._database.thread(lambda: self._cancel(self._find(id)))
 
     def _cancel(self, info: RunInfo) -> RunInfo:
-        if info.state.is_over and info.state is not RunState.REFUSED:
-            return info
-        if self._ledger.stop(info.id, RunState.CANCELLED, RunInterrupted(info.turns, info.usage)):
-            self._engine.cancel(info.id)
-            wake(self._ledger, self._engine, info.parent)
-        for child in self._ledger.newest(parent=info.id, limit=10_000):
-            self._cancel(child)
+        cancel(self._ledger, self._engine, info)
         return self._exactly(info.id)
 
     async def pause(self, id: str) -> RunInfo:
@@ -260,8 +253,10 @@ class Runs:
                 run=info.id,
             )
         new = _new_id()
+        # Where this is lost in between, nobody is given a run without the steps that it should have.
+        self._engine.fork(info.id, new, step, info.priority)
         copy_run(self._database, self._ledger, info, new, steps, step)
-        self._engine.fork(info.id, new, step, info.queue, info.priority)
+        self._engine.move(new, info.queue)
         return self._exactly(new)
 
     def _failed_step(self, run: str) -> int:
@@ -291,13 +286,16 @@ class Runs:
         return await self._database.use(roster)
 
     async def prune(self, *, older_than: float) -> int:
-        """Forgets runs that have been over for longer than this many seconds; how many."""
+        """Forgets runs that have been over for longer than this many seconds; how many.
+
+        Those that another one started are kept for as long as that one is.
+        """
 
         def prune() -> int:
             before, count = time.time() - older_than, 0
-            while ids := self._ledger.ended_before(before, _PRUNED_AT_ONCE):
+            # First the rows that say whether a run is over: one that is resumed meanwhile stays whole.
+            while ids := self._ledger.forget(before, _PRUNED_AT_ONCE):
                 self._engine.forget(ids)
-                self._ledger.delete(ids)
                 count += len(ids)
             return count
 

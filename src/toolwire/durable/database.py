@@ -21,7 +21,7 @@ import sqlalchemy as sa
 
 from ..errors import ConfigError, DurableFailed
 from ..folders import state_folder
-from ..refusals import shown_url
+from ..refusals import clean
 
 _T = TypeVar("_T")
 
@@ -149,7 +149,7 @@ class Database:
 
     def __init__(self, url: str, *, patience: float | None = None) -> None:
         self.url = _checked(url)
-        self.shown = shown_url(url) if not url.startswith("sqlite") else url
+        self.shown = _shown(self.url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and patience is None:
             self._make_folder()
@@ -301,18 +301,28 @@ class Database:
 
 
 def _checked(url: str) -> sa.URL:
-    """The address as SQLAlchemy takes it, with the driver that is installed."""
+    """The address as SQLAlchemy takes it, with the driver that is installed. What is wrong is never repeated: a
+    password may stand anywhere in it.
+    """
     try:
         made = sa.make_url(url)
         backend = made.get_backend_name()
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):
         made, backend = None, ""
     if made is None or backend not in ("sqlite", "postgresql", "postgres"):
         raise ConfigError(
-            f"{shown_url(url)!r} is no address of a database",
+            "this is no address of a database",
             hint="Give sqlite:////home/me/runs.db or postgresql://user:password@host:5432/name.",
         )
+    if "@" in (made.host or ""):
+        raise ConfigError("the address of the database has an @ too many", hint="Write one in a password as %40.")
     return made if backend == "sqlite" else made.set(drivername="postgresql+psycopg")
+
+
+def _shown(url: sa.URL) -> str:
+    """What of an address may be shown: no user, no password, no options."""
+    backend, database = url.get_backend_name(), url.database
+    return clean(sa.URL.create(backend, host=url.host, port=url.port, database=database).render_as_string())
 
 
 def _engine(url: sa.URL, patience: float | None) -> sa.Engine:

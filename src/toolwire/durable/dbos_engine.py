@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
@@ -87,12 +88,13 @@ class DbosEngine:
         """Nobody is given the run any more until it is moved."""
         self._do(lambda client: client.cancel_workflow(run))
 
-    def fork(self, run: str, new: str, step: int, queue: str, priority: int) -> None:
-        """A new run, in a queue, that has the steps of another one before this one."""
+    def fork(self, run: str, new: str, step: int, priority: int) -> None:
+        """A new run that has the steps of another one before this one."""
         from dbos import SetWorkflowID
 
         def fork(client: Any) -> None:
-            with SetWorkflowID(new):
+            # It is there where it was made before, and the connection lost: its id is nobody else's.
+            with SetWorkflowID(new), suppress(sa.exc.IntegrityError):
                 client.fork_workflow(run, step, application_version=VERSION, queue_name=WAITING_QUEUE)
 
         self._do(fork)
@@ -106,7 +108,6 @@ class DbosEngine:
         values = {"priority": _HIGHEST_PRIORITY + priority}
         changed = sa.update(status).where(status.c.workflow_uuid == new).values(**values)
         self._database.do(lambda connection: connection.execute(changed))
-        self.move(new, queue)
 
     def limit(self, queue: QueueLimits, *, poll: float) -> None:
         """From now on what a queue may do everywhere holds. What it may do here is each worker's own (`start`)."""
@@ -143,12 +144,16 @@ class DbosEngine:
 
     def held(self) -> list[Held]:
         """All runs that some worker has."""
-        rows = self._list(status="PENDING", name=WORKFLOW, limit=_PAGE)
-        return [Held(row.workflow_id, row.executor_id or "") for row in rows]
+        found: list[Held] = []
+        while True:
+            rows = self._list(status="PENDING", name=WORKFLOW, limit=_PAGE, offset=len(found))
+            found += [Held(row.workflow_id, row.executor_id or "") for row in rows]
+            if len(rows) < _PAGE:
+                return found
 
-    def lying(self, queue: str) -> list[str]:
-        """The runs that lie in a queue."""
-        rows = self._list(status="ENQUEUED", queue_name=queue, limit=_PAGE)
+    def lying(self, queue: str, runs: Sequence[str]) -> list[str]:
+        """Those of these runs that lie in a queue."""
+        rows = self._list(workflow_ids=list(runs), status="ENQUEUED", queue_name=queue)
         return [row.workflow_id for row in rows]
 
     def forget(self, runs: Sequence[str]) -> None:

@@ -59,8 +59,8 @@ class Engine(Protocol):
         """Nobody is given the run any more until it is moved."""
         ...
 
-    def fork(self, run: str, new: str, step: int, queue: str, priority: int) -> None:
-        """A new run, in a queue, that has the steps of another one before this one."""
+    def fork(self, run: str, new: str, step: int, priority: int) -> None:
+        """A new run that has the steps of another one before this one, where nobody is given it until it is moved."""
         ...
 
     def limit(self, queue: QueueLimits, *, poll: float) -> None:
@@ -83,8 +83,8 @@ class Engine(Protocol):
         """All runs that some worker has."""
         ...
 
-    def lying(self, queue: str) -> list[str]:
-        """The runs that lie in a queue."""
+    def lying(self, queue: str, runs: Sequence[str]) -> list[str]:
+        """Those of these runs that lie in a queue."""
         ...
 
     def forget(self, runs: Sequence[str]) -> None:

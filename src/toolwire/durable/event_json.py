@@ -162,8 +162,12 @@ def _batch(decoder: msgspec.json.Decoder[list[Any]], body: str) -> list[Any]:
         raise _unknown(None, error) from None
 
 
-def _unknown(position: int | None, error: Exception) -> DurableFailed:
-    return DurableFailed(
+class Unreadable(DurableFailed):
+    """What is written of a run cannot be read, now or later."""
+
+
+def _unknown(position: int | None, error: Exception) -> Unreadable:
+    return Unreadable(
         f"an event of the run cannot be read: {error}",
         hint="It was written by another Toolwire, or damaged. Use the Toolwire of the workers.",
         position=position,

@@ -11,7 +11,7 @@ from ..agent.events import RunEnd
 from ..agent.steps import ModelAnswer
 from ..execution.executor import ToolResult
 from ..messages import Message, ToolCallPart, ToolResultPart, tool_results
-from .database import Database, effects, events, questions, runs
+from .database import Database, effects, events, questions
 from .event_json import decode_events, encode_event, is_voidable, kind_of
 from .ledger import Ledger
 from .records import AttemptWithdrawn, RunEvent, RunInfo, RunSpec, StepInfo, to_text
@@ -31,18 +31,8 @@ def copy_run(
     kept = _kept(database, info.id, kept_steps)
     done = {_unit(step.name) for step in steps}
     unknown = {(turn, id) for turn, id in ledger.effects(info.id) - done if (turn, "") in units}
-    ledger.add(
-        new,
-        ledger.spec(info.id),
-        queue=info.queue,
-        priority=info.priority,
-        timeout=None,
-        forked=info.id,
-        position=len(kept),
-    )
 
-    def work(connection: sa.Connection) -> None:
-        connection.execute(runs.update().where(runs.c.id == new).values(agent_version=info.agent_version))
+    def copy(connection: sa.Connection) -> None:
         for table in (effects, questions):
             for row in connection.execute(sa.select(table).where(table.c.run == info.id)).mappings():
                 unit = row["turn"], row["id"]
@@ -68,7 +58,17 @@ def copy_run(
                 .on_conflict_do_nothing()
             )
 
-    database.do(work)
+    ledger.add(
+        new,
+        ledger.spec(info.id),
+        queue=info.queue,
+        priority=info.priority,
+        timeout=None,
+        forked=info.id,
+        position=len(kept),
+        agent_version=info.agent_version,
+        beside=copy,
+    )
 
 
 def _kept(database: Database, run: str, steps: Sequence[StepInfo]) -> list[RunEvent]:

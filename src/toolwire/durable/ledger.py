@@ -7,7 +7,7 @@ the run writes only where it is still their own. Whoever finds another one there
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ from ..errors import DurableFailed, ErrorInfo
 from ..messages import Message
 from .database import Database, effects, events, questions, runs, workers
 from .event_json import encode_event
+from .lease import LIVING
 from .records import FORMAT, RunInfo, RunSpec, RunState, to_json, to_text
 
 TITLE = 80
@@ -74,9 +75,11 @@ class Ledger:
         parent: Parent | None = None,
         forked: str = "",
         position: int = 0,
+        agent_version: str = "",
+        beside: Callable[[sa.Connection], None] = lambda _: None,
     ) -> bool:
         """Writes down a new run; False where there is one of this id. Raises `RunLost` where its parent's attempt is
-        over.
+        over. What `beside` writes is there with it, or not at all.
         """
         now = time.time()
         words = " ".join(spec.prompt.text.split())
@@ -95,13 +98,17 @@ class Ledger:
             "parent": "" if parent is None else parent.run,
             "forked": forked,
             "position": position,
+            "agent_version": agent_version,
         }
         insert = self.database.insert(runs).values(**row).on_conflict_do_nothing()
 
         def work(connection: sa.Connection) -> bool:
             if parent is not None and parent.attempt:
                 hold(connection, parent.run, parent.attempt)
-            return bool(connection.execute(insert).rowcount)
+            is_new = bool(connection.execute(insert).rowcount)
+            if is_new:
+                beside(connection)
+            return is_new
 
         return self.database.do(work)
 
@@ -115,7 +122,12 @@ class Ledger:
         return self._infos(sa.select(runs, _waiting()).where(runs.c.id.startswith(id, autoescape=True)).limit(2))
 
     def newest(
-        self, *, states: Iterable[RunState] = (), queue: str | None = None, parent: str | None = None, limit: int = 50
+        self,
+        *,
+        states: Iterable[RunState] = (),
+        queue: str | None = None,
+        parent: str | None = None,
+        limit: int | None = 50,
     ) -> list[RunInfo]:
         """The newest first."""
         wanted = sa.select(runs, _waiting()).order_by(runs.c.created.desc(), runs.c.id).limit(limit)
@@ -139,10 +151,13 @@ class Ledger:
         return msgspec.json.decode(found, type=RunSpec)
 
     def stop(self, id: str, state: RunState, end: RunEnd | None = None, error: ErrorInfo | None = None) -> bool:
-        """Takes the run from whoever has it, and ends or pauses it; False where it is over already.
+        """Takes the run from whoever has it, and ends or pauses it; False where it is over already, or stands so.
 
-        `end` is told as its last event.
+        Only what was refused may still be cancelled. `end` is told as its last event.
         """
+        settled = {state, *(each for each in RunState if each.is_over)}
+        if state is RunState.CANCELLED:
+            settled.discard(RunState.REFUSED)
 
         def work(connection: sa.Connection) -> bool:
             now = time.time()
@@ -155,13 +170,13 @@ class Ledger:
             }
             if state.is_over:
                 values["ended"] = now
-            if error is not None:
-                values["error"] = to_json(error)
+            if error is not None or state is RunState.CANCELLED:
+                values["error"] = "" if error is None else to_json(error)
             if end is not None:
                 values["position"] = runs.c.position + 1
             changed = (
                 runs.update()
-                .where(runs.c.id == id, runs.c.state.notin_([RunState.FINISHED, RunState.FAILED, state]))
+                .where(runs.c.id == id, runs.c.state.notin_(map(str, settled)))
                 .values(**values)
                 .returning(runs.c.position, runs.c.attempt, runs.c.parent)
             )
@@ -169,7 +184,7 @@ class Ledger:
             if row is None:
                 return False
             if state.is_over:
-                _signal_parent(connection, row.parent)
+                _signal_parent(connection, row.parent, id)
             if end is not None:
                 body = encode_event(row.position, 0, "", end)
                 connection.execute(
@@ -192,15 +207,19 @@ class Ledger:
         return self._change(id, {"wanted": what}, runs.c.state == RunState.RUNNING)
 
     def queue_again(self, id: str) -> bool:
-        """The run is to be worked on again; False where it is not one that stands still."""
+        """The run is to be worked on again; False where it is not one that stands still.
+
+        Its time goes on where it was paused, and begins anew where it was over.
+        """
         still = [RunState.PAUSED, RunState.CANCELLED, RunState.REFUSED]
+        paused = runs.c.state == RunState.PAUSED
         values = {
             "state": RunState.QUEUED,
             "ended": None,
             "error": "",
             "stalled": 0,
-            "started": None,
-            "deadline": None,
+            "started": sa.case((paused, runs.c.started)),
+            "deadline": sa.case((paused, runs.c.deadline)),
             "wanted": "",
         }
         return self._change(id, values, runs.c.state.in_(still))
@@ -219,10 +238,17 @@ class Ledger:
 
         return self.database.do(work)
 
-    def queued_before(self, when: float) -> list[str]:
-        """The runs that have waited for a worker since then."""
-        wanted = sa.select(runs.c.id).where(runs.c.state == RunState.QUEUED, runs.c.updated < when)
-        return self.database.do(lambda connection: list(connection.execute(wanted).scalars()))
+    def queued_before(self, when: float) -> set[tuple[str, float]]:
+        """The runs that have waited for a worker since then, and since when each has."""
+        wanted = sa.select(runs.c.id, runs.c.updated).where(runs.c.state == RunState.QUEUED, runs.c.updated < when)
+        return self.database.do(lambda connection: {(row.id, row.updated) for row in connection.execute(wanted)})
+
+    def of_the_dead(self) -> list[tuple[str, int, str, str]]:
+        """The runs that are worked on by workers which do not live: the run, its attempt, its worker, its queue."""
+        lives = sa.exists().where(workers.c.id == runs.c.worker, workers.c.state.in_(LIVING))
+        wanted = sa.select(runs.c.id, runs.c.attempt, runs.c.worker, runs.c.queue)
+        wanted = wanted.where(runs.c.state == RunState.RUNNING, ~lives)
+        return self.database.do(lambda connection: [row._tuple() for row in connection.execute(wanted)])
 
     def late(self) -> list[str]:
         """The runs whose time is over."""
@@ -233,23 +259,27 @@ class Ledger:
 
         return self.database.do(work)
 
-    def delete(self, ids: list[str]) -> None:
-        """Forgets runs with all that is written of them."""
+    def forget(self, before: float, limit: int) -> list[str]:
+        """Deletes some runs that were over before then, with all that is written of them; gives which.
 
-        def work(connection: sa.Connection) -> None:
+        What another one started is kept for as long as that one is: it may ask for what came of it.
+        """
+        starter = runs.alias("starter")
+        ended = [RunState.FINISHED, RunState.FAILED, RunState.CANCELLED]
+        is_needed = sa.exists().where(
+            starter.c.id == runs.c.parent,
+            sa.or_(starter.c.state.notin_(ended), starter.c.ended.is_(None), starter.c.ended >= before),
+        )
+        wanted = sa.select(runs.c.id).where(runs.c.state.in_(ended), runs.c.ended < before, ~is_needed).limit(limit)
+
+        def work(connection: sa.Connection) -> list[str]:
+            ids = list(connection.execute(wanted.with_for_update()).scalars())
+            if not ids:
+                return []
             for table in (events, questions, effects):
                 connection.execute(table.delete().where(table.c.run.in_(ids)))
             connection.execute(runs.delete().where(runs.c.id.in_(ids)))
-
-        self.database.do(work)
-
-    def ended_before(self, when: float, limit: int) -> list[str]:
-        """Runs that have been over for a while."""
-
-        def work(connection: sa.Connection) -> list[str]:
-            over = [RunState.FINISHED, RunState.FAILED, RunState.CANCELLED]
-            wanted = sa.select(runs.c.id).where(runs.c.state.in_(over), runs.c.ended < when).limit(limit)
-            return list(connection.execute(wanted).scalars())
+            return ids
 
         return self.database.do(work)
 
@@ -260,7 +290,7 @@ class Ledger:
 
         def work(connection: sa.Connection) -> Begun | RunState:
             now = time.time()
-            lives = sa.exists().where(workers.c.id == worker, workers.c.state.in_(["alive", "draining"]))
+            lives = sa.exists().where(workers.c.id == worker, workers.c.state.in_(LIVING))
             took = connection.execute(
                 runs.update()
                 .where(
@@ -329,12 +359,13 @@ class Ledger:
             values["error"] = to_json(error)
 
         def work(connection: sa.Connection) -> RunState:
-            left = runs.update().where(runs.c.id == id, runs.c.attempt == attempt).values(**values)
+            mine = (runs.c.id == id, runs.c.attempt == attempt, runs.c.state.notin_(_OVER))
+            left = runs.update().where(*mine).values(**values)
             row = connection.execute(left.returning(runs.c.state, runs.c.parent)).first()
             if row is None:
                 raise RunLost
             if RunState(row.state).is_over:
-                _signal_parent(connection, row.parent)
+                _signal_parent(connection, row.parent, id)
             return RunState(row.state)
 
         return self.database.do(work)
@@ -374,7 +405,7 @@ class Ledger:
             row = connection.execute(changed.values(updated=time.time(), **values).returning(runs.c.parent)).first()
             if row is None:
                 raise RunLost
-            _signal_parent(connection, row.parent)
+            _signal_parent(connection, row.parent, id)
 
         self.database.do(work)
 
@@ -407,7 +438,7 @@ class Ledger:
         """The workers that live, as far as is known."""
 
         def work(connection: sa.Connection) -> set[str]:
-            lives = sa.select(workers.c.id).where(workers.c.state.in_(["alive", "draining"]))
+            lives = sa.select(workers.c.id).where(workers.c.state.in_(LIVING))
             return set(connection.execute(lives).scalars())
 
         return self.database.do(work)
@@ -474,14 +505,16 @@ def hold(connection: sa.Connection, run: str, attempt: int) -> int:
     return int(signals)
 
 
-def _signal_parent(connection: sa.Connection, parent: str) -> None:
-    """A run is over: the one that started it is signalled when all that it started are."""
+def _signal_parent(connection: sa.Connection, parent: str, id: str) -> None:
+    """A run is over: the one that started it is signalled when all that it started by the same call are."""
     if not parent:
         return
+    call, _, _ = id.rpartition(".")
     row = runs.update().where(runs.c.id == parent)
     # Held first: of two that end at the same time, the second one sees that the first is over.
     connection.execute(row.values(signals=runs.c.signals))
-    at_work = sa.select(runs.c.id).where(runs.c.parent == parent, runs.c.state.notin_(_OVER)).limit(1)
+    siblings = (runs.c.parent == parent, runs.c.id.startswith(f"{call}.", autoescape=True) if call else sa.true())
+    at_work = sa.select(runs.c.id).where(*siblings, runs.c.state.notin_(_OVER)).limit(1)
     if connection.execute(at_work).first() is None:
         connection.execute(row.values(signals=runs.c.signals + 1))
 

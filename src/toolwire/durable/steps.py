@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import AbstractContextManager, aclosing, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -54,7 +54,8 @@ class KeptSteps:
         place, unit = self._place, _unit(call)
 
         async def made() -> str:
-            await place.go_on()
+            await place.go_on(unit)
+            place.begun(unit)
             if unit in place.effects and not tool.is_repeatable:
                 result = ToolResult(call.id, call.tool_name, _UNKNOWN_WORDS, is_error=True, outcome=UNKNOWN)
             else:
@@ -66,9 +67,14 @@ class KeptSteps:
 
         try:
             record = await place.step(f"call {call.turn} {call.tool_name} {unit[1]}", made)
+            await place.settled(unit)
         finally:
             place.ended(unit)
         return msgspec.json.decode(record, type=ToolResult)
+
+    def in_line(self, call: ToolInvocation) -> AbstractContextManager[None]:
+        """The call stands behind others meanwhile, and may be left there."""
+        return self._place.in_line(_unit(call))
 
     async def starting(self, call: ToolInvocation, tool: ToolDefinition) -> None:
         """The call is about to run."""
@@ -104,6 +110,7 @@ class KeptAsking:
                 step.cancel()
                 with suppress(asyncio.CancelledError):
                     await step
+            self._place.ended((self._turn, ""))
 
     @property
     def answer(self) -> ModelAnswer:
@@ -111,18 +118,16 @@ class KeptAsking:
         return msgspec.json.decode(self._record, type=ModelAnswer)
 
     async def _ask(self) -> str:
-        place = self._place
-        await place.go_on()
-        place.begun((self._turn, ""))
-        try:
-            place.log.again(self._turn, "")
-            async with aclosing(self._asking.events()) as events:
-                async for event in events:
-                    await self._events.put(event)
-            await self._events.join()
-            await place.flush()
-        finally:
-            place.ended((self._turn, ""))
+        place, unit = self._place, (self._turn, "")
+        await place.go_on(unit)
+        # Until it is recorded (`events`): an answer that is left before is asked for, and paid for, again.
+        place.begun(unit)
+        place.log.again(self._turn, "")
+        async with aclosing(self._asking.events()) as events:
+            async for event in events:
+                await self._events.put(event)
+        await self._events.join()
+        await place.flush()
         return to_json(self._asking.answer)
 
     def _end(self, _: object) -> None:

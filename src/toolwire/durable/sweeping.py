@@ -7,7 +7,7 @@ hands by its fence alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ..agent.bounds import out_of_time
 from ..agent.events import RunFailed
@@ -15,10 +15,12 @@ from ..errors import DurableFailed
 from .engine import WAITING_QUEUE, Engine
 from .ledger import Ledger
 from .records import RunState
+from .steering import end, wake
 
 _PAGE = 500
 _SETTLED_SECONDS = 2.0
 """What has not changed for so long is not about to be changed by someone else."""
+_LOOK_AGAIN_SECONDS = 60.0
 
 
 class Sweep:
@@ -30,7 +32,9 @@ class Sweep:
         self._tell = tell
         self._orphans: dict[str, float] = {}
         """Runs that this worker has and does not work on, and since when."""
-        self._known: set[str] = set()
+        self._known: set[tuple[str, float]] = set()
+        self._forgot = 0.0
+        self._unread: set[str] = set()
 
     def own(self, worker: str, working_on: set[str]) -> None:
         """Gives back runs that the engine gave this worker and that it does not work on, nor is about to."""
@@ -45,12 +49,21 @@ class Sweep:
     def leader(self) -> None:
         """For the one worker that sees to everybody's: the dead, the late, and those that something came for."""
         self._dead()
-        self._lying()
         self._astray()
-        for run in self._ledger.to_wake():
-            wake(self._ledger, self._engine, run)
-        for run in self._ledger.late():
-            self._late(run)
+        self._each(self._ledger.to_wake(), lambda run: wake(self._ledger, self._engine, run))
+        self._each(self._ledger.late(), self._late)
+
+    def _each(self, runs: Iterable[str], do: Callable[[str], None]) -> None:
+        """Does it for each of them; what is wrong with one, and it alone, is told once."""
+        for run in runs:
+            try:
+                do(run)
+            except DurableFailed:
+                raise
+            except Exception as error:
+                if run not in self._unread:
+                    self._unread.add(run)
+                    self._tell(f"{run} cannot be seen to ({type(error).__name__}: {error}).")
 
     def _dead(self) -> None:
         held = self._engine.held()
@@ -59,6 +72,11 @@ class Sweep:
         for each in held:
             if each.worker not in living:
                 self._give(each.run, f"is taken over from {each.worker}, which is gone", living)
+        # Whatever the engine says of them: they may have been about to be left.
+        for run, attempt, worker, queue in self._ledger.of_the_dead():
+            if self._ledger.take_over(run, attempt):
+                self._engine.move(run, queue)
+                self._tell(f"{run} is taken over from {worker}, which is gone.")
 
     def _give(self, run: str, why: str, living: frozenset[str] | set[str] = frozenset()) -> None:
         """Sees to it that someone works on the run, or that nobody does where nobody should."""
@@ -78,57 +96,41 @@ class Sweep:
         else:
             self._engine.move(run, WAITING_QUEUE)
 
-    def _lying(self) -> None:
-        """Runs that were to be queued, or were being left, when whoever did it was lost in the middle."""
-        lying = self._engine.lying(WAITING_QUEUE)
-        if not lying:
-            return
-        living = self._ledger.living()
-        for run, (attempt, state, worker, updated, queue) in self._ledger.attempts(lying).items():
-            settled = time.time() - updated > _SETTLED_SECONDS
-            if state is RunState.QUEUED and settled:
-                self._engine.move(run, queue)
-            elif (
-                state is RunState.RUNNING and settled and worker not in living and self._ledger.take_over(run, attempt)
-            ):
-                self._engine.move(run, queue)
-                self._tell(f"{run} is taken over from {worker}, which is gone.")
-
     def _astray(self) -> None:
-        """Runs that were written down as queued by someone who was lost before the engine was told."""
-        queued = set(self._ledger.queued_before(time.time() - _SETTLED_SECONDS))
-        news = sorted(queued - self._known)
+        """Runs that are written down as queued by someone who was lost before the engine was told."""
+        now = time.time()
+        if now - self._forgot > _LOOK_AGAIN_SECONDS:
+            self._forgot, self._known = now, set()
+        queued = self._ledger.queued_before(now - _SETTLED_SECONDS)
+        news = sorted(run for run, _ in queued - self._known)
         for first in range(0, len(news), _PAGE):
-            page = self._engine.astray(news[first : first + _PAGE])
-            for run, (_, state, _, updated, queue) in self._ledger.attempts(page).items():
-                if state is RunState.QUEUED and time.time() - updated > _SETTLED_SECONDS:
-                    self._find(run, queue)
-        # What the engine has it does not lose: each run is looked for once as long as it waits.
+            page = news[first : first + _PAGE]
+            lying, astray = self._engine.lying(WAITING_QUEUE, page), self._engine.astray(page)
+            for run, (_, state, _, updated, queue) in self._ledger.attempts([*lying, *astray]).items():
+                if state is not RunState.QUEUED or now - updated <= _SETTLED_SECONDS:
+                    continue
+                if run in lying:
+                    self._engine.move(run, queue)
+                else:
+                    self._each([run], self._find)
+        # What the engine has it hardly ever loses: each run is looked for once as long as it waits, and now and then.
         self._known = queued
 
-    def _find(self, run: str, queue: str) -> None:
+    def _find(self, run: str) -> None:
         info = self._ledger.get(run)
         if info is not None and info.forked and not info.attempt:
             # Without the steps that the engine was to copy it would do everything again.
             error = DurableFailed("the fork was not finished", hint=f"Fork {info.forked} again.").info()
             self._ledger.stop(run, RunState.FAILED, RunFailed(error, 0), error)
         elif info is not None:
-            self._engine.submit(run, queue, info.priority)
-            self._engine.move(run, queue)
+            self._engine.submit(run, info.queue, info.priority)
+            self._engine.move(run, info.queue)
 
     def _late(self, run: str) -> None:
         info = self._ledger.get(run)
         if info is None or info.deadline is None or info.started is None:
             return
         error = out_of_time(round(info.deadline - info.started)).info()
-        if self._ledger.stop(run, RunState.FAILED, RunFailed(error, info.turns, info.usage), error):
-            self._engine.cancel(run)
+        told = RunFailed(error, info.turns, info.usage)
+        if end(self._ledger, self._engine, info, RunState.FAILED, told, error):
             self._tell(f"{run} was not over in its time.")
-            wake(self._ledger, self._engine, info.parent)
-
-
-def wake(ledger: Ledger, engine: Engine, run: str) -> None:
-    """Queues a run that waits, where something came for it; without a name, none."""
-    info = ledger.get(run) if run else None
-    if info is not None and ledger.wake(run):
-        engine.move(run, info.queue)

@@ -16,12 +16,14 @@ from .attempt import Attempt, DurableAgent
 from .database import Database
 from .dbos_engine import DbosEngine, DbosWorker
 from .engine import WAITING_QUEUE, QueueLimits
+from .event_json import Unreadable
 from .lease import Lease, Timing
 from .ledger import PAUSE, Begun, Ledger, RunLost
 from .log import EventLog
 from .rates import LimitedTransport, Rate, RateLimits
 from .records import DEFAULT_QUEUE, RunState
-from .sweeping import Sweep, wake
+from .steering import wake
+from .sweeping import Sweep
 from .workplace import Leaving, Workplace
 
 PATIENCE = 2.0
@@ -30,6 +32,19 @@ GRACE = 30.0
 """Seconds that steps may take to end when the worker is told to stop."""
 _LOOK = 0.25
 _LEAVE_SECONDS = 5.0
+
+
+class _Body:
+    """Works on one run that the engine gave to this worker, until it is over or left."""
+
+    __slots__ = ("attempt", "has_begun", "place", "run")
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.has_begun = False
+        """It is more than waiting to be given back."""
+        self.attempt = 0
+        self.place: Workplace | None = None
 
 
 class Worker:
@@ -73,13 +88,17 @@ class Worker:
         self._grace = grace
         self._poll = poll
         self._tell = tell
-        self._places: dict[str, Workplace] = {}
-        self._bodies: dict[asyncio.Task[Any], str] = {}
+        self._bodies: dict[asyncio.Task[Any], _Body] = {}
         self._stopping = asyncio.Event()
         self._lost = asyncio.Event()
         self._drained = asyncio.Event()
         self._lease: Lease | None = None
         self._working: DbosWorker | None = None
+
+    @property
+    def database(self) -> str:
+        """Its address, without a password."""
+        return self._database.shown
 
     @property
     def id(self) -> str:
@@ -144,7 +163,7 @@ class Worker:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
         finally:
-            for place in list(self._places.values()):
+            for place in self._places():
                 place.lose()
             self._drained.set()
             if self._bodies:
@@ -160,9 +179,9 @@ class Worker:
         """What the engine calls for each run that it gives to this worker."""
         task = asyncio.current_task()
         assert task is not None
-        self._bodies[task] = run
+        self._bodies[task] = body = _Body(run)
         try:
-            await self._work(run)
+            await self._work(body)
         except RunLost:
             raise asyncio.CancelledError from None
         except Exception as error:
@@ -172,38 +191,53 @@ class Worker:
         finally:
             del self._bodies[task]
 
-    async def _work(self, run: str) -> None:
-        lease, engine, ledger = self._lease, self._working, self._ledger
+    async def _work(self, body: _Body) -> None:
+        lease, ledger, run = self._lease, self._ledger, body.run
         assert lease is not None
-        assert engine is not None
         if self._stopping.is_set():
             await self._drained.wait()
             await self._database.thread(self._engine.move, run, await self._queue_of(run))
             raise asyncio.CancelledError
         if not lease.holds():
             raise RunLost
+        body.has_begun = True
         try:
             begun = await self._database.thread(ledger.begin, run, lease.id)
-        except msgspec.MsgspecError as error:
-            unread = DurableFailed(f"what it is to do cannot be read: {error}", run=run).info()
+            if isinstance(begun, RunState):
+                return await self._not_to_be_worked_on(run, begun)
+            body.attempt = begun.attempt
+            await self._end_earlier(body)
+            place = body.place = await self._place(run, begun, lease)
+        except (msgspec.MsgspecError, Unreadable) as error:
+            unread = DurableFailed(f"what is written of it cannot be read: {error}", run=run).info()
             await self._database.thread(ledger.stop, run, RunState.REFUSED, None, unread)
-            begun = RunState.REFUSED
-        if isinstance(begun, RunState):
-            return await self._not_to_be_worked_on(run, begun)
-        await self._end_earlier(run)
-        effects = await self._database.thread(ledger.effects, run)
+            self._tell(f"{run} is refused: {unread.message}.")
+            return await self._not_to_be_worked_on(run, RunState.REFUSED)
+        if self._drained.is_set():
+            place.lose()
+        elif self._stopping.is_set():
+            place.pause(RunState.QUEUED)
+        try:
+            await self._attempt(place, begun)
+        finally:
+            place.log.drop()
+
+    async def _place(self, run: str, begun: Begun, lease: Lease) -> Workplace:
+        """Where this attempt is made, with all that earlier ones told."""
+        assert self._working is not None
         place: Workplace | None = None
 
         def lose() -> None:
             if place is not None:
                 place.lose()
 
+        effects = await self._database.thread(self._ledger.effects, run)
         log = await EventLog.open(self._database, run, begun.attempt, on_lost=lose)
         place = Workplace(
             run,
             begun.attempt,
-            ledger=ledger,
-            engine=engine,
+            ledger=self._ledger,
+            engine=self._working,
             control=self._engine,
             queue=begun.queue,
             log=log,
@@ -212,23 +246,21 @@ class Worker:
             around=self._around,
             signals=begun.signals,
         )
-        self._places[run] = place
-        if self._stopping.is_set():
-            place.pause(RunState.QUEUED)
-        try:
-            await self._attempt(place, begun)
-        finally:
-            log.drop()
-            if self._places.get(run) is place:
-                del self._places[run]
+        return place
 
-    async def _end_earlier(self, run: str) -> None:
-        """An attempt at this run that was lost here (cancelled and resumed, say) ends before another one begins."""
-        if (earlier := self._places.get(run)) is not None:
-            earlier.lose()
-            mine = asyncio.current_task()
-            tasks = [task for task, its in self._bodies.items() if its == run and task is not mine]
-            await asyncio.wait(tasks, timeout=_LEAVE_SECONDS)
+    async def _end_earlier(self, body: _Body) -> None:
+        """Attempts at this run that were lost here (it was cancelled and resumed, say) end before another begins."""
+        others = [(task, each) for task, each in self._bodies.items() if each.run == body.run and each is not body]
+        if any(each.attempt > body.attempt for _, each in others):
+            raise RunLost
+        earlier = [task for task, each in others if each.attempt]
+        for task, each in others:
+            if each.place is not None:
+                each.place.lose()
+            elif each.attempt:
+                task.cancel()
+        if earlier:
+            await asyncio.wait(earlier, timeout=_LEAVE_SECONDS)
 
     async def _attempt(self, place: Workplace, begun: Begun) -> None:
         again = f", for the {begun.begins}. time" if begun.begins > 1 else ""
@@ -295,13 +327,13 @@ class Worker:
 
     async def _watch(self) -> None:
         """Looks at what others have done to the runs at hand."""
-        places = dict(self._places)
+        places = self._places()
         lease = self._lease
         if not places or lease is None:
             return
         rows = await self._database.thread(self._ledger.held_by, lease.id)
-        for run, place in places.items():
-            attempt, wanted, signals = rows.get(run, (-1, "", 0))
+        for place in places:
+            attempt, wanted, signals = rows.get(place.run, (-1, "", 0))
             if attempt != place.attempt:
                 if place.leaving is None and not place.is_over:
                     place.lose()
@@ -315,7 +347,7 @@ class Worker:
         if not lease.holds():
             return
         if not self._stopping.is_set():
-            await self._database.thread(sweep.own, lease.id, set(self._bodies.values()))
+            await self._database.thread(sweep.own, lease.id, {body.run for body in self._bodies.values()})
         if lease.is_leader():
             await self._database.thread(sweep.leader)
 
@@ -323,34 +355,38 @@ class Worker:
         while True:
             try:
                 await what()
-            except DurableFailed as error:
-                self._tell(f"{error}")
+            except Exception as error:
+                # What is wrong with one run, or for a moment, must not end it for all.
+                self._tell(f"{error}" if isinstance(error, DurableFailed) else f"{type(error).__name__}: {error}")
             await asyncio.sleep(seconds)
 
     async def _drain(self, lease: Lease) -> None:
         """Lets the steps that run end, for a time; then gives back what is left."""
         await self._database.thread(lease.drain)
-        for place in self._places.values():
+        for place in self._places():
             place.pause(RunState.QUEUED)
-        if self._places:
-            self._tell(f"Waiting for {_count(len(self._places), 'run')} to end their steps.")
-        if (at_work := self._at_work()) and not self._lost.is_set():
-            await asyncio.wait(at_work, timeout=self._grace)
+        if at_work := self._at_work():
+            self._tell(f"Waiting for {_count(len(at_work), 'run')} to end their steps.")
+            if not self._lost.is_set():
+                await asyncio.wait(at_work, timeout=self._grace)
         self._leave_all(RunState.QUEUED)
         if at_work := self._at_work():
             await asyncio.wait(at_work, timeout=_LEAVE_SECONDS)
 
     def _at_work(self) -> list[asyncio.Task[Any]]:
         """What works on a run; what was given to this worker since it drains only waits to give it back."""
-        return [task for task, run in self._bodies.items() if run in self._places]
+        return [task for task, body in self._bodies.items() if body.has_begun]
+
+    def _places(self) -> list[Workplace]:
+        return [body.place for body in self._bodies.values() if body.place is not None]
 
     def _leave_all(self, state: RunState) -> None:
-        for place in list(self._places.values()):
+        for place in self._places():
             place.leave(Leaving(state))
 
     def _lose_all(self) -> None:
         self._lost.set()
-        for place in list(self._places.values()):
+        for place in self._places():
             place.lose()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -78,6 +79,8 @@ class Workplace:
         """It ends, or has: whoever looks for its row need not find it."""
         self.turns, self.usage = 0, TokenUsage()
         self._rules: list[tuple[int, Rule]] = []
+        self._asked: set[Unit] = set()
+        """Calls about which earlier attempts asked, and this one has not."""
         self._remember: Callable[[Rule], None] = lambda _: None
         self._ledger = ledger
         self._questions = Questions(ledger.database)
@@ -87,7 +90,8 @@ class Workplace:
         self._holds = holds
         self._task = asyncio.current_task()
         self._busy: set[Unit] = set()
-        """The calls whose tools run, and the answer that comes."""
+        """The calls that are asked about or run, and the answer that comes."""
+        self._in_line: set[Unit] = set()
         self._waiting: dict[Unit, int] = {}
         """The calls that wait, and the signals that there were when they last looked."""
         self._still_since: float | None = None
@@ -109,8 +113,8 @@ class Workplace:
             self._cancel()
 
     def leave(self, leaving: Leaving) -> None:
-        """Lets go of the run where it stands."""
-        if self.leaving is None and not self.is_lost:
+        """Lets go of the run where it stands, unless it is over."""
+        if self.leaving is None and not self.is_lost and not self.is_over:
             self.leaving = leaving
             self._cancel()
 
@@ -127,7 +131,7 @@ class Workplace:
 
     def look(self, patience: float) -> None:
         """Leaves the run when all of it has waited for some time, or it is to be paused."""
-        if self._busy - self._waiting.keys() or not (self._waiting or self._pausing):
+        if self._busy - self._waiting.keys() - self._in_line or not (self._waiting or self._pausing):
             self._still_since = None
             return
         now = time.monotonic()
@@ -182,12 +186,12 @@ class Workplace:
             raise asyncio.CancelledError from None
         self.check()
 
-    def remembers(self, rules: Sequence[tuple[int, Rule]], remember: Callable[[Rule], None]) -> None:
-        """What people decided for longer than one call in earlier attempts, and who is to know it.
+    def remembers(self, rules: Sequence[tuple[int, Rule]], asked: set[Unit], remember: Callable[[Rule], None]) -> None:
+        """What people decided for longer than one call in earlier attempts, what they were asked, and who is to know.
 
         It holds from the turn after theirs on: all calls of one answer are judged before any of them is answered.
         """
-        self._rules, self._remember = list(rules), remember
+        self._rules, self._asked, self._remember = list(rules), asked, remember
 
     def begins(self, turn: int) -> None:
         """The next request comes."""
@@ -204,23 +208,39 @@ class Workplace:
             self.usage = TokenUsage(*(getattr(self.usage, name) + getattr(usage, name) for name in names))
         self.log.beside.update(turns=self.turns, usage=to_json(self.usage))
 
-    async def go_on(self) -> None:
-        """Where the run is to be left, waits for that."""
+    async def go_on(self, unit: Unit) -> None:
+        """Where the run is to be left, this waits for that, and holds nobody up."""
         self.check()
         if self._pausing is not None:
+            self.ended(unit)
             await asyncio.Event().wait()
 
     def begun(self, unit: Unit) -> None:
-        """What takes its time and cannot be left has begun."""
+        """From now on it is at work, and cannot be left, save while it waits (`until`) or stands in line."""
         self._busy.add(unit)
 
     def ended(self, unit: Unit) -> None:
         """It is over."""
         self._busy.discard(unit)
 
+    async def settled(self, unit: Unit) -> None:
+        """The call has its result: what was asked about it, and is not any more, is taken back."""
+        if unit in self._asked:
+            self._asked.discard(unit)
+            await self.write(lambda: self._questions.withdraw(self.run, self.attempt, *unit))
+
+    @contextmanager
+    def in_line(self, unit: Unit) -> Iterator[None]:
+        """It stands behind others meanwhile."""
+        self._in_line.add(unit)
+        try:
+            yield
+        finally:
+            self._in_line.discard(unit)
+
     async def starting(self, unit: Unit, tool: str, *, has_effects: bool) -> None:
         """A tool is about to run."""
-        await self.go_on()
+        await self.go_on(unit)
         self.begun(unit)
         if has_effects:
             turn, id = unit
@@ -243,7 +263,7 @@ class Workplace:
         """Waits for what `look` gives a call, as long as it takes: the run may be left meanwhile, and the call made
         again. `look` gives the signals of the run as of when it looked, too.
         """
-        unit = self.turn, id
+        unit = self.turn, to_text(id)
         try:
             while True:
                 signalled = self._signalled
@@ -271,6 +291,8 @@ class Workplace:
 
     async def answer(self, question: Question) -> Question:
         """The question with its answer."""
+
+        self._asked.discard((question.turn, question.id))
 
         async def look() -> tuple[Question | None, int]:
             asked, signals = await self.write(lambda: self._questions.ask(question, self.attempt))
@@ -304,12 +326,12 @@ class DurablePerson:
 
     async def ask_person(self, question: str, options: Sequence[str]) -> str:
         """What they answer to a question of the model's."""
-        id = to_text(this_call().id)
+        id, turn = to_text(this_call().id), self._place.turn
         asked = Question(
             run=self._place.run,
             id=id,
-            turn=self._place.turn,
-            digest=hashlib.sha256(to_json([id, question, list(options)]).encode()).hexdigest(),
+            turn=turn,
+            digest=hashlib.sha256(to_json([turn, id, question, list(options)]).encode()).hexdigest(),
             asked=time.time(),
             question=question,
             options=list(options),

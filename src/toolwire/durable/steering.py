@@ -1,0 +1,37 @@
+"""What is done to runs from outside: each first in our rows, which decide, and then in the engine."""
+
+from __future__ import annotations
+
+from ..agent.events import RunEnd, RunInterrupted
+from ..errors import ErrorInfo
+from .engine import Engine
+from .ledger import Ledger
+from .records import RunInfo, RunState
+
+_CAN_BE_CANCELLED = [state for state in RunState if not state.is_over or state is RunState.REFUSED]
+
+
+def wake(ledger: Ledger, engine: Engine, run: str) -> None:
+    """Queues a run that waits, where something came for it; without a name, none."""
+    info = ledger.get(run) if run else None
+    if info is not None and ledger.wake(run):
+        engine.move(run, info.queue)
+
+
+def cancel(ledger: Ledger, engine: Engine, info: RunInfo) -> None:
+    """Cancels a run, unless it is over, and all that it started."""
+    if info.state in _CAN_BE_CANCELLED:
+        end(ledger, engine, info, RunState.CANCELLED, RunInterrupted(info.turns, info.usage))
+
+
+def end(
+    ledger: Ledger, engine: Engine, info: RunInfo, state: RunState, told: RunEnd, error: ErrorInfo | None = None
+) -> bool:
+    """Ends a run in this state, and cancels all that it started; False where it was over already."""
+    ended = ledger.stop(info.id, state, told, error)
+    if ended:
+        engine.cancel(info.id)
+        wake(ledger, engine, info.parent)
+    for child in ledger.newest(states=_CAN_BE_CANCELLED, parent=info.id, limit=None):
+        cancel(ledger, engine, child)
+    return ended
