@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
 from tickets import counting
+
+# No test is held to a clock: what takes long on a busy machine is not wrong.
+settings.register_profile("unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 # What a shell starts in the background ignores Ctrl-C, and so would every program that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

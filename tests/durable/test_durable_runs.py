@@ -12,6 +12,7 @@ from durable.working import at_work, happens, quick
 from toolwire import Answer, Message
 from toolwire.agent.events import RunFailed, RunFinished, RunInterrupted
 from toolwire.durable.client import Runs
+from toolwire.durable.database import runs as runs_table
 from toolwire.durable.records import RunState
 from toolwire.errors import ConfigError, DurableFailed
 from toolwire.messages import user
@@ -124,13 +125,22 @@ async def _steps(work: Any, run: str, count: int) -> bool:
     return len(await work.runs.steps(run)) == count
 
 
+async def out_of_time(work: Any, run: str) -> None:
+    """The time of this run is over from now on."""
+    assert (await work.runs.get(run)).deadline is not None
+    late = runs_table.update().where(runs_table.c.id == run).values(deadline=time.time() - 0.001)
+    await asyncio.to_thread(work.ledger.database.do, lambda connection: connection.execute(late))
+
+
 async def test_a_run_whose_time_is_over_fails_wherever_it_is(sqlite_url: str) -> None:
     async with at_work(sqlite_url, agent=FULL) as work:
         never = await work.submit(say("Done."), queue="later", timeout=0.01)
         work.deeds.hold("a")
-        running = await work.submit(call("save", text="a"), say("Done."), timeout=0.6)
+        running = await work.submit(call("save", text="a"), say("Done."), timeout=60)
         slow = await work.submit(call("look", text="b"), say("Done."), timeout=30)
         assert (await work.over(slow)).state is RunState.FINISHED
+        assert await happens(lambda: "a" in work.deeds.started)
+        await out_of_time(work, running)
         info = await work.over(running)
         assert info.state is RunState.FAILED
         assert info.error is not None
@@ -150,12 +160,13 @@ async def test_a_run_whose_time_is_over_fails_wherever_it_is(sqlite_url: str) ->
 
 async def test_time_passes_while_a_run_waits_or_is_paused(sqlite_url: str) -> None:
     async with at_work(sqlite_url) as work:
-        waiting = await work.submit(call("save", text="a"), say("Done."), timeout=1.5)
-        paused = await work.submit(call("save", text="b"), say("Done."), timeout=1.5)
+        waiting = await work.submit(call("save", text="a"), say("Done."), timeout=60)
+        paused = await work.submit(call("save", text="b"), say("Done."), timeout=60)
         await work.asked(waiting)
         await work.asked(paused)
         await work.runs.pause(paused)
         for run in (waiting, paused):
+            await out_of_time(work, run)
             assert (await work.over(run)).state is RunState.FAILED
             assert await work.runs.questions(run) == []
 
