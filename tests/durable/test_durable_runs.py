@@ -125,6 +125,11 @@ async def _steps(work: Any, run: str, count: int) -> bool:
     return len(await work.runs.steps(run)) == count
 
 
+async def _turns(work: Any, run: str) -> int:
+    turns: int = (await work.runs.get(run)).turns
+    return turns
+
+
 async def out_of_time(work: Any, run: str) -> None:
     """The time of this run is over from now on."""
     assert (await work.runs.get(run)).deadline is not None
@@ -140,6 +145,7 @@ async def test_a_run_whose_time_is_over_fails_wherever_it_is(sqlite_url: str) ->
         slow = await work.submit(call("look", text="b"), say("Done."), timeout=30)
         assert (await work.over(slow)).state is RunState.FINISHED
         assert await happens(lambda: "a" in work.deeds.started)
+        assert await happens(lambda: _turns(work, running))
         await out_of_time(work, running)
         info = await work.over(running)
         assert info.state is RunState.FAILED

@@ -21,6 +21,7 @@ from toolwire.durable.client import Runs
 from toolwire.durable.database import runs as table
 from toolwire.durable.database import workers
 from toolwire.durable.engine import WAITING_QUEUE, Held
+from toolwire.durable.intents import Intents
 from toolwire.durable.ledger import STALLS, RunLost
 from toolwire.durable.log import EventLog
 from toolwire.durable.records import RunSpec, RunState
@@ -341,7 +342,7 @@ async def test_whoever_lost_the_fence_writes_nothing(database_url: str) -> None:
     async with Runs(database_url) as runs:
         run = (await runs.submit("Hello", queue="later")).id
         await asyncio.to_thread(_as_if_taken, runs, run, "w")
-        ledger: Any = runs._ledger
+        ledger, intents = runs._ledger, Intents(runs._database)
         before = await runs.get(run)
 
         def written() -> None:
@@ -349,7 +350,7 @@ async def test_whoever_lost_the_fence_writes_nothing(database_url: str) -> None:
                 lambda: ledger.mark(run, 0, turns=9),
                 lambda: ledger.park(run, 0, RunState.WAITING, seen=0),
                 lambda: ledger.end(run, 0, RunState.FINISHED),
-                lambda: ledger.effect(run, 0, 1, "c", "save"),
+                lambda: intents.add(run, 0, 1, "c", "save"),
             ]
             for write in writes:
                 with pytest.raises(RunLost):
@@ -360,7 +361,7 @@ async def test_whoever_lost_the_fence_writes_nothing(database_url: str) -> None:
 
         await asyncio.to_thread(written)
         assert await runs.get(run) == before
-        assert ledger.effects(run) == set()
+        assert intents.of(run) == set()
 
 
 async def test_whoever_begins_a_run_takes_it_from_all_others(database_url: str) -> None:

@@ -13,7 +13,7 @@ from toolwire.durable.workplace import Leaving, Workplace
 
 
 class Written:
-    """A ledger and a log that note what they are told."""
+    """A ledger, intents and a log that note what they are told."""
 
     def __init__(self) -> None:
         self.effects: list[tuple[int, str]] = []
@@ -24,7 +24,7 @@ class Written:
     async def _thread(self, work: Any, *arguments: Any) -> Any:
         return work(*arguments)
 
-    def effect(self, run: str, attempt: int, turn: int, id: str, tool: str) -> None:
+    def add(self, run: str, attempt: int, turn: int, id: str, tool: str) -> None:
         self.effects.append((turn, id))
 
     def drop(self) -> None:
@@ -46,6 +46,7 @@ def place_of(written: Written, holds: list[bool]) -> Workplace:
         signals=0,
     )
     place._task = None
+    place._intents = cast(Any, written)
     return place
 
 
@@ -68,13 +69,13 @@ async def test_who_may_have_lost_the_run_begins_nothing_that_has_effects() -> No
 async def test_who_loses_it_while_an_effect_is_written_down_does_not_begin_it(monkeypatch: pytest.MonkeyPatch) -> None:
     written, holds = Written(), [True]
     place = place_of(written, holds)
-    taken = written.effect
+    taken = written.add
 
     def late(*arguments: Any) -> None:
         taken(*arguments)
         holds[0] = False
 
-    monkeypatch.setattr(written, "effect", late)
+    monkeypatch.setattr(written, "add", late)
     with pytest.raises(asyncio.CancelledError):
         await place.starting((1, "a"), "save", has_effects=True)
     assert written.effects == [(1, "a")]

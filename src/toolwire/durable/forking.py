@@ -13,6 +13,7 @@ from ..execution.executor import ToolResult
 from ..messages import Message, ToolCallPart, ToolResultPart, tool_results
 from .database import Database, effects, events, questions
 from .event_json import decode_events, encode_event, is_voidable, kind_of
+from .intents import Intents
 from .ledger import Ledger
 from .records import AttemptWithdrawn, RunEvent, RunInfo, RunSpec, StepInfo, to_text
 
@@ -30,7 +31,7 @@ def copy_run(
     units = {_unit(step.name) for step in kept_steps}
     kept = _kept(database, info.id, kept_steps)
     done = {_unit(step.name) for step in steps}
-    unknown = {(turn, id) for turn, id in ledger.effects(info.id) - done if (turn, "") in units}
+    unknown = {(turn, id) for turn, id in Intents(database).of(info.id) - done if (turn, "") in units}
 
     def copy(connection: sa.Connection) -> None:
         for table in (effects, questions):

@@ -443,28 +443,6 @@ class Ledger:
 
         return self.database.do(work)
 
-    def effect(self, run: str, attempt: int, turn: int, id: str, tool: str) -> None:
-        """A call with effects is about to run."""
-
-        def work(connection: sa.Connection) -> None:
-            hold(connection, run, attempt)
-            insert = self.database.insert(effects).values(
-                run=run, turn=turn, id=id, tool=tool, attempt=attempt, at=time.time()
-            )
-            # Told twice only by one and the same attempt, after a connection that was lost as it was told.
-            connection.execute(insert.on_conflict_do_nothing())
-
-        self.database.do(work)
-
-    def effects(self, run: str) -> set[tuple[int, str]]:
-        """The calls that were about to run, by turn and id: providers may count the calls of each answer from 0."""
-
-        def work(connection: sa.Connection) -> set[tuple[int, str]]:
-            rows = connection.execute(sa.select(effects.c.turn, effects.c.id).where(effects.c.run == run))
-            return {(row.turn, row.id) for row in rows}
-
-        return self.database.do(work)
-
     def children(self, run: str, attempt: int, ids: Sequence[str]) -> tuple[list[RunInfo], int]:
         """How these runs stand, in this order, and the signals of the one that started them."""
         wanted = sa.select(runs, _waiting()).where(runs.c.id.in_(list(ids)))

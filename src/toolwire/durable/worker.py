@@ -17,6 +17,7 @@ from .database import Database
 from .dbos_engine import DbosEngine, DbosWorker
 from .engine import WAITING_QUEUE, QueueLimits
 from .event_json import Unreadable
+from .intents import Intents
 from .lease import Lease, Timing
 from .ledger import PAUSE, Begun, Ledger, RunLost
 from .log import EventLog
@@ -231,7 +232,7 @@ class Worker:
             if place is not None:
                 place.lose()
 
-        effects = await self._database.thread(self._ledger.effects, run)
+        effects = await self._database.thread(Intents(self._database).of, run)
         log = await EventLog.open(self._database, run, begun.attempt, on_lost=lose)
         place = Workplace(
             run,

@@ -19,6 +19,7 @@ from ..transport import Transport
 from .asked import Questions
 from .engine import Engine, Lost, WorkingEngine
 from .fanout import child_ids
+from .intents import Intents
 from .ledger import Ledger, Parent, RunLost
 from .log import EventLog
 from .records import Question, RunInfo, RunSpec, RunState, to_json, to_text
@@ -84,6 +85,7 @@ class Workplace:
         self._remember: Callable[[Rule], None] = lambda _: None
         self._ledger = ledger
         self._questions = Questions(ledger.database)
+        self._intents = Intents(ledger.database)
         self._engine = engine
         self._control = control
         self._queue = queue
@@ -244,7 +246,7 @@ class Workplace:
         self.begun(unit)
         if has_effects:
             turn, id = unit
-            await self.write(lambda: self._ledger.effect(self.run, self.attempt, turn, id, tool))
+            await self.write(lambda: self._intents.add(self.run, self.attempt, turn, id, tool))
         self.check()
         self._started.add(unit)
 
