@@ -16,7 +16,7 @@ from toolwire.transport import HttpRequest, Timeouts, Transport
 CANARY = "sk-canary-7f3Kq9Zx2Lm8Vb4N"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-QUICK = Timeouts(connect=2, idle=2, total=5)
+QUICK = Timeouts(connect=20, idle=20, total=60)
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

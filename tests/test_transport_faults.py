@@ -36,6 +36,7 @@ from toolwire.errors import (
 )
 from toolwire.limits import KIB, MIB, Limits
 from toolwire.transport import AiohttpTransport, Timeouts
+from waiting import leap
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ async def test_an_endless_error_body_is_cut(transport: AiohttpTransport) -> None
 async def test_a_broken_error_body_does_not_hide_the_status(
     transport: AiohttpTransport, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    monkeypatch.setattr(transport_module, "_ERROR_BODY_SECONDS", 0.1)
+    monkeypatch.setattr(transport_module, "_ERROR_BODY_SECONDS", 1.0)
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await receive(reader)
@@ -82,10 +83,10 @@ ROWS_LATE: list[tuple[str, Timeouts, list[bytes], str, str, int]] = [
     ("https", Timeouts(connect=0.1), [], "connect", "no connection to {url} within 0.1 s", 0),
     ("http", Timeouts(idle=0.1), [], "idle", "acme sent nothing for 0.1 s", 0),
     ("http", Timeouts(idle=0.1), [CHUNKED], "idle", "acme sent nothing for 0.1 s", 0),
-    ("http", Timeouts(idle=0.1), [CHUNKED, b"3\r\nabc\r\n"], "idle", "acme sent nothing for 0.1 s", 3),
+    ("http", Timeouts(idle=1), [CHUNKED, b"3\r\nabc\r\n"], "idle", "acme sent nothing for 1 s", 3),
     ("http", Timeouts(total=0.1), [], "total", "the answer of acme took longer than 0.1 s", 0),
     ("https", Timeouts(total=0.1), [], "total", "the answer of acme took longer than 0.1 s", 0),
-    ("http", Timeouts(total=0.2), [CHUNKED, b"3\r\nabc\r\n"], "total", "the answer of acme took longer than 0.2 s", 3),
+    ("http", Timeouts(total=1), [CHUNKED, b"3\r\nabc\r\n"], "total", "the answer of acme took longer than 1 s", 3),
 ]  # fmt: skip
 
 
@@ -107,7 +108,7 @@ async def test_time_outs(
     async with serving(handle) as plain, AiohttpTransport(timeouts=timeouts) as transport:
         url = plain.replace("http", scheme)
         data, error = await collect(transport, post(url))
-        await asyncio.wait_for(gone.wait(), 1)
+        await asyncio.wait_for(gone.wait(), 10)
     assert type(error) is TimedOut
     assert error.message == message.format(url=url)
     assert (error.which, error.seconds) == (which, getattr(timeouts, which))
@@ -124,8 +125,8 @@ async def test_the_total_bound_holds_against_a_stream_that_never_rests(server_pa
             await writer.drain()
             await asyncio.sleep(server_pause)
 
-    async with serving(handle) as url, AiohttpTransport(timeouts=Timeouts(total=0.2)) as transport:
-        async with asyncio.timeout(2):
+    async with serving(handle) as url, AiohttpTransport(timeouts=Timeouts(total=1)) as transport:
+        async with asyncio.timeout(10):
             data, error = await collect(transport, post(url), pause)
     assert type(error) is TimedOut
     assert (error.which, error.received) == ("total", len(data))
@@ -134,9 +135,14 @@ async def test_the_total_bound_holds_against_a_stream_that_never_rests(server_pa
 
 async def test_a_slow_consumer_is_not_idle_time() -> None:
     pieces = [b"3\r\nabc\r\n"] * 3 + [b"0\r\n\r\n"]
-    patient = AiohttpTransport(timeouts=Timeouts(idle=0.1))
+    patient = AiohttpTransport(timeouts=Timeouts(idle=20))
+    data = b""
     async with serving(answering(CHUNKED, *pieces)) as url, patient as transport:
-        assert await collect(transport, post(url), pause=0.2) == (b"abcabcabc", None)
+        async for piece in transport.stream(post(url)):
+            data += piece
+            leap(30)
+            await asyncio.sleep(0.05)
+    assert data == b"abcabcabc"
 
 
 async def test_a_server_that_does_not_read_the_request_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +247,7 @@ async def test_the_limit_of_a_stream(cut: int) -> None:
 
     async with serving(handle) as url, AiohttpTransport(limits=Limits(stream=99)) as transport:
         data, error = await collect(transport, post(url))
-        await asyncio.wait_for(gone.wait(), 1)
+        await asyncio.wait_for(gone.wait(), 10)
     assert data == body[:99]
     assert type(error) is LimitExceeded
     assert (error.what, error.limit, error.received) == ("stream", 99, 99)
@@ -307,7 +313,7 @@ async def test_a_waiting_consumer_stops_the_server(transport: AiohttpTransport) 
         assert held < 2 * MIB
         assert not gone.is_set()
         await stream.aclose()
-        await asyncio.wait_for(gone.wait(), 1)
+        await asyncio.wait_for(gone.wait(), 10)
     assert written < 16 * MIB
 
 
@@ -330,7 +336,7 @@ async def test_a_cancelled_task_leaves_nothing(transport: AiohttpTransport, piec
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(gone.wait(), 1)
+        await asyncio.wait_for(gone.wait(), 10)
         await asyncio.sleep(0.02)
         assert asyncio.all_tasks() <= before
 
@@ -351,23 +357,28 @@ async def test_break_and_close_let_the_connection_go(transport: AiohttpTransport
             break
         assert not gone.is_set()
         await stream.aclose()
-        await asyncio.wait_for(gone.wait(), 1)
+        await asyncio.wait_for(gone.wait(), 10)
         with pytest.raises(StopAsyncIteration):
             await anext(stream)
 
 
 @pytest.mark.parametrize("head", [CHUNKED + b"3\r\nabc\r\n", HEAD + b"\r\nabc"])
 async def test_closing_the_transport_ends_its_streams(transport: AiohttpTransport, head: bytes) -> None:
+    sent = asyncio.Event()
+
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await receive(reader)
         writer.write(head)
+        sent.set()
         await until_gone(reader)
 
     async with serving(handle) as url:
         task = asyncio.create_task(collect(transport, post(url)))
-        await asyncio.sleep(0.1)
+        await asyncio.wait_for(sent.wait(), 10)
+        for _ in range(10):
+            await asyncio.sleep(0.01)
         await transport.aclose()
-        data, error = await asyncio.wait_for(task, 1)
+        data, error = await asyncio.wait_for(task, 10)
     assert data == b"abc"
     assert type(error) is TransportError
     async with serving(answering(whole("200 OK", b"ok"))) as url:
@@ -383,7 +394,7 @@ async def test_closing_reaches_the_sessions_of_other_threads(transport: AiohttpT
             stream = asyncio.create_task(collect(transport, post(url)))
             await asyncio.sleep(0.1)
             loop.call_soon_threadsafe(closing.set)
-            return await asyncio.wait_for(stream, 1)
+            return await asyncio.wait_for(stream, 10)
 
         return asyncio.run(run())
 

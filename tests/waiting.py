@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -14,6 +15,13 @@ def until(true: Callable[[], object], seconds: float = 10.0) -> bool:
     while not true() and time.monotonic() < end:
         time.sleep(0.01)
     return bool(true())
+
+
+def leap(seconds: float) -> None:
+    """Moves the clock of the running loop on: time-outs that are as near are reached at once."""
+    loop = asyncio.get_running_loop()
+    before = loop.time
+    loop.time = lambda: before() + seconds  # type: ignore[method-assign]
 
 
 def sleeping(token: str) -> int:

@@ -250,7 +250,7 @@ def canaries(count: int, seed: int) -> Found:
         line = [
             "bash",
             "-c",
-            "env; cat /proc/self/environ /proc/$PPID/environ /proc/$$/environ; setsid bash -c 'env; set'",
+            "env; cat /proc/self/environ /proc/$PPID/environ /proc/$$/environ; setsid -w bash -c 'env; set'",
         ]
         result = asyncio.run(
             run_process(line, cwd="/", environment=child_environment(os.environ), timeout=60, limit=10**9)

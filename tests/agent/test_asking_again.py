@@ -37,6 +37,7 @@ from toolwire.messages import ToolCallPart, ToolResultPart
 from toolwire.refusals import refusal
 from toolwire.stream.segments import EventType, SegmentEvent
 from toolwire.transport import AiohttpTransport, HttpRequest, Timeouts
+from waiting import leap
 from wire_bodies import WIRES, Call, End, Error, HalfCall, Piece, Raw, Text, body, events, payload
 
 AT_ONCE = Retries(first_pause=0)
@@ -327,7 +328,7 @@ async def test_an_interrupt_ends_the_pause() -> None:
         made.append(event)
         if isinstance(event, RequestRetried):
             asyncio.get_running_loop().call_later(0.05, it.interrupt)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert isinstance(made[-1], RunInterrupted)
     assert len(script.bodies) == 1
 
@@ -382,8 +383,12 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
+IDLE = Timeouts(connect=8, idle=8, total=100)
+
+
 def stalling(*pieces: bytes, then: bytes = b"") -> tuple[Any, list[bytes]]:
-    """A server whose first answer stops after these pieces and stays open; further requests get the other one."""
+    """A server whose first answer stops after these pieces and stays open, until `IDLE` seems to be over;
+    further requests get the other one."""
     asked: list[bytes] = []
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -394,6 +399,9 @@ def stalling(*pieces: bytes, then: bytes = b"") -> tuple[Any, list[bytes]]:
             return
         writer.write(CHUNKED + b"".join(map(chunk, pieces)))
         await writer.drain()
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+        leap(IDLE.idle)
         await until_gone(reader)
 
     return handle, asked
@@ -401,7 +409,7 @@ def stalling(*pieces: bytes, then: bytes = b"") -> tuple[Any, list[bytes]]:
 
 async def test_silence_before_the_answer_is_asked_again() -> None:
     handler, asked = stalling(then=body("openai-chat", Text("Here."), End()))
-    _, made = await over(handler, Timeouts(connect=2, idle=0.4, total=5))
+    _, made = await over(handler, IDLE)
     assert isinstance(made[-1], RunFinished)
     assert [event.error.facts["which"] for event in retried(made)] == ["idle"]
     assert len(asked) == 2
@@ -409,7 +417,7 @@ async def test_silence_before_the_answer_is_asked_again() -> None:
 
 async def test_silence_in_the_middle_of_an_answer_ends_the_run() -> None:
     handler, asked = stalling(*events("openai-chat", Text("Half a")), then=body("openai-chat", Text("On."), End()))
-    it, made = await over(handler, Timeouts(connect=2, idle=0.4, total=5))
+    it, made = await over(handler, IDLE)
     assert isinstance(made[-1], RunFailed)
     assert (made[-1].error.type, made[-1].error.facts["which"]) == ("TimedOut", "idle")
     assert len(asked) == 1
@@ -418,7 +426,7 @@ async def test_silence_in_the_middle_of_an_answer_ends_the_run() -> None:
 
 async def test_silence_in_the_middle_of_a_call_runs_nothing() -> None:
     handler, asked = stalling(*events("openai-chat", HalfCall()), then=body("openai-chat", Text("On."), End()))
-    it, made = await over(handler, Timeouts(connect=2, idle=0.4, total=5))
+    it, made = await over(handler, IDLE)
     assert isinstance(made[-1], RunFinished)
     assert ran == []
     assert retried(made) == []
@@ -435,7 +443,7 @@ async def test_the_total_time_of_an_answer_is_not_spent_twice() -> None:
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    _, made = await over(trickle, Timeouts(connect=2, idle=2, total=0.3))
+    _, made = await over(trickle, Timeouts(connect=20, idle=20, total=0.3))
     assert isinstance(made[-1], RunFailed)
     assert (made[-1].error.type, made[-1].error.facts["which"]) == ("TimedOut", "total")
     assert retried(made) == []
@@ -493,7 +501,9 @@ async def test_a_wrong_address_is_not_tried_again_and_a_cut_is(handler: Any, sch
     assert tried == attempts == len(retried(made)) + 1
 
 
-def test_a_network_that_fails_anywhere() -> None:
+def test_a_network_that_fails_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is not idle may wait for the machine.
+    monkeypatch.setattr("bench.trust.network.IDLE", 2.5)
     found = network_faults(80, seed=7)
     assert found.faults == []
     assert found.runs == 80

@@ -16,6 +16,7 @@ from toolwire import Agent
 from toolwire.agent.bounds import Bounds
 from toolwire.agent.events import AgentEvent, RunFailed, RunInterrupted, ToolFinished
 from toolwire.errors import ConfigError
+from waiting import leap
 
 counter = itertools.count()
 
@@ -28,8 +29,9 @@ def tick() -> int:
 
 @toolwire.tool(risk="read")
 async def dawdle() -> str:
-    """Takes its time."""
-    await asyncio.sleep(30)
+    """Takes its time: five seconds are over at once, and then half a minute."""
+    asyncio.get_running_loop().call_soon(leap, 5)
+    await asyncio.sleep(35)
     return "late"
 
 
@@ -110,12 +112,13 @@ async def test_surplus_calls_are_answered_and_not_run() -> None:
     assert len(results) == len([each for each in events if isinstance(each, ToolFinished)]) == 5
 
 
-async def test_a_run_out_of_time_stops_within_a_second_with_what_ran_told() -> None:
+async def test_a_run_out_of_time_stops_within_a_second_with_what_ran_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.execution.executor.GRACE", 60.0)
     script = Script(calls(("dawdle", "{}")), FIVE)
-    it = with_tools(script, dawdle, bounds=Bounds(seconds=0.05))
-    async with asyncio.timeout(1):
+    it = with_tools(script, dawdle, bounds=Bounds(seconds=5))
+    async with asyncio.timeout(10):
         end = stopped(await collect(it))
-    assert end.error.facts == {"what": "seconds", "limit": 0.05}
+    assert end.error.facts == {"what": "seconds", "limit": 5}
     it._bounds = Bounds()
     assert last(await collect(it, "and?"))
     (result,) = [each for each in script.requests[1]["messages"] if each["role"] == "tool"]

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from toolwire.execution import executor
 from toolwire.execution.executor import Executor
 from toolwire.tools.definition import ToolDefinition
 from toolwire.transport import HttpRequest
+from waiting import leap, until
 
 SECONDS = 10.0
 saved: list[str] = []
@@ -220,19 +222,25 @@ async def test_however_it_ends_the_result_says_so(name: str) -> None:
 
 
 class Slow(Closing):
-    """A script whose every piece but the first takes as long as it likes."""
+    """A script whose every piece but the first takes as long as it likes; what happens meanwhile."""
+
+    def __init__(self, *answers: bytes, then: Callable[[], object] = lambda: None) -> None:
+        super().__init__(*answers)
+        self.then = then
 
     async def stream(self, request: HttpRequest) -> AsyncGenerator[bytes, None]:
         async with aclosing(super().stream(request)) as pieces:
             async for piece in pieces:
                 yield piece
+                asyncio.get_running_loop().call_soon(self.then)
                 await asyncio.sleep(60)
 
 
 async def test_an_agent_that_someone_else_interrupts_is_cancelled() -> None:
-    inner = agent_of(Slow(saying("One two three")))
+    script = Slow(saying("One two three"))
+    inner = agent_of(script)
+    script.then = inner.interrupt
     outer = agent_of(Script(calling(HELP), FIVE), helper(lambda: inner))
-    asyncio.get_running_loop().call_later(0.05, inner.interrupt)
     events = await collect(outer)
     assert last(events)
     assert result_of(events) == "Error: cancelled: the agent was interrupted; a part of its work may be done"
@@ -240,10 +248,10 @@ async def test_an_agent_that_someone_else_interrupts_is_cancelled() -> None:
 
 
 async def test_a_time_out_stops_it_and_its_end_is_told() -> None:
-    inner = Slow(saying("One two three"))
-    outer = agent_of(Script(calling(HELP), FIVE), helper(lambda: agent_of(inner), timeout=0.05))
+    inner = Slow(saying("One two three"), then=partial(leap, 5))
+    outer = agent_of(Script(calling(HELP), FIVE), helper(lambda: agent_of(inner), timeout=5))
     events = await collect(outer)
-    assert result_of(events).startswith("Error: no result within 0.05 seconds; it was stopped")
+    assert result_of(events).startswith("Error: no result within 5 seconds; it was stopped")
     assert isinstance(inside(events)[-1], RunInterrupted)
     assert inner.ended
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -356,21 +364,19 @@ async def test_what_it_uses_up_counts_towards_the_bound_of_the_caller() -> None:
     assert len(outer.requests) == 1
 
 
-@toolwire.tool(risk="read")
-async def hang() -> None:
-    """Never ends by itself."""
-    await asyncio.sleep(60)
-
-
 @pytest.mark.parametrize("tokens", [70, 0])
 @pytest.mark.parametrize("how", ["time-out", "interrupt", "out of time"])
 async def test_what_it_has_used_counts_when_it_is_cut(how: str, tokens: int) -> None:
+    @toolwire.tool(risk="read")
+    async def hang() -> None:
+        """Never ends by itself."""
+        asyncio.get_running_loop().call_soon(outer.interrupt if how == "interrupt" else partial(leap, 5))
+        await asyncio.sleep(60)
+
     inner = Script(calling(("hang", {}), tokens=tokens))
-    options: dict[str, Any] = {"timeout": 0.1} if how == "time-out" else {}
-    bounds = Bounds(seconds=0.1 if how == "out of time" else None)
+    options: dict[str, Any] = {"timeout": 5} if how == "time-out" else {}
+    bounds = Bounds(seconds=5 if how == "out of time" else None)
     outer = agent_of(Script(calling(HELP), FIVE), helper(lambda: agent_of(inner, hang), **options), bounds=bounds)
-    if how == "interrupt":
-        asyncio.get_running_loop().call_later(0.1, outer.interrupt)
     end = (await collect(outer))[-1]
     assert isinstance(end, RunEnd)
     assert end.usage.input_tokens == tokens + 4 * (how == "time-out")
@@ -452,25 +458,28 @@ async def test_one_that_talks_hides_no_question_of_another_call() -> None:
 
 
 class Stubborn(Hooks):
-    """Swallows the first cancellation that reaches it, as careless code does, and takes its time then."""
+    """Makes the time pass, swallows the cancellation that comes then, as careless code does, and goes on when it is
+    let go."""
 
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds = seconds
+    def __init__(self) -> None:
+        self.let_go = asyncio.Event()
         self.swallowed = 0
 
     async def on_event(self, event: AgentEvent) -> None:
         if isinstance(event, ToolStarted):
+            asyncio.get_running_loop().call_soon(leap, 5)
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
                 self.swallowed += 1
-                await asyncio.sleep(self.seconds)
+                await self.let_go.wait()
 
 
 async def test_one_that_does_not_hear_of_its_end_ends_with_its_next_event() -> None:
     hooks = Stubborn()
+    hooks.let_go.set()
     inner = Closing(calling(("save", {"text": "x"})), calling(("save", {"text": "late"})), saying("Done."))
-    tool = helper(lambda: agent_of(inner, save, policy="full", hooks=[hooks]), timeout=0.05)
+    tool = helper(lambda: agent_of(inner, save, policy="full", hooks=[hooks]), timeout=5)
     events = await collect(agent_of(Script(calling(HELP), FIVE), tool))
     assert "no result within" in result_of(events)
     assert hooks.swallowed == 1
@@ -481,17 +490,21 @@ async def test_one_that_does_not_hear_of_its_end_ends_with_its_next_event() -> N
 
 async def test_what_is_told_after_the_result_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "GRACE", 0.05)
-    hooks = Stubborn(0.15)
+    hooks = Stubborn()
     inner = Closing(calling(("save", {"text": "x"})), saying("Done."))
-    tool = helper(lambda: agent_of(inner, save, policy="full", hooks=[hooks]), timeout=0.05)
+    tool = helper(lambda: agent_of(inner, save, policy="full", hooks=[hooks]), timeout=5)
 
     @toolwire.tool(risk="read")
     async def wait() -> None:
         """Waits until the other is closed."""
-        await asyncio.sleep(0.5)
-        assert inner.ended
+        assert await asyncio.to_thread(until, lambda: inner.ended)
 
-    events = await collect(agent_of(Script(calling(HELP, ("wait", {})), FIVE), tool, wait))
+    events: list[AgentEvent] = []
+    async with asyncio.timeout(2 * SECONDS):
+        async for event in agent_of(Script(calling(HELP, ("wait", {})), FIVE), tool, wait).run("go"):
+            events.append(event)
+            if isinstance(event, ToolFinished):
+                hooks.let_go.set()
     assert "may still be running" in result_of(events)
     assert result_of(events, "c1") == "Done; there is no output."
     kinds = [type(event) for event in events]
@@ -501,20 +514,21 @@ async def test_what_is_told_after_the_result_is_dropped(monkeypatch: pytest.Monk
 # Interrupted.
 
 
-@toolwire.tool(risk="read")
-async def dies_slowly() -> None:
-    """Takes a while to end."""
-    try:
-        await asyncio.sleep(60)
-    finally:
-        await asyncio.sleep(0.2)
-        saved.append("dead")
-
-
 async def test_interrupted_while_a_time_out_stops_it() -> None:
+    @toolwire.tool(risk="read")
+    async def dies_slowly() -> None:
+        """Takes a while to end."""
+        loop = asyncio.get_running_loop()
+        loop.call_soon(leap, 5)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            loop.call_later(0.05, outer.interrupt)
+            await asyncio.sleep(0.2)
+            saved.append("dead")
+
     inner = Closing(calling(("dies_slowly", {})))
-    outer = agent_of(Script(calling(HELP)), helper(lambda: agent_of(inner, dies_slowly), timeout=0.05))
-    asyncio.get_running_loop().call_later(0.1, outer.interrupt)
+    outer = agent_of(Script(calling(HELP)), helper(lambda: agent_of(inner, dies_slowly), timeout=5))
     assert isinstance((await collect(outer))[-1], RunInterrupted)
     assert saved == ["dead"]
     assert inner.ended
@@ -549,7 +563,8 @@ class Work:
 
 
 @pytest.mark.parametrize("how", ["interrupt", "cancel"])
-async def test_interrupted_at_random_moments(how: str) -> None:
+async def test_interrupted_at_random_moments(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "GRACE", 60.0)
     rng = random.Random(how)
     ends: set[str] = set()
     for _ in range(50):
@@ -563,7 +578,7 @@ async def test_interrupted_at_random_moments(how: str) -> None:
         else:
             reading.cancel()
         await asyncio.wait({reading}, timeout=SECONDS)
-        assert time.monotonic() - before < 1
+        assert time.monotonic() - before < 5
         ends.add("cancelled" if reading.cancelled() else type(reading.result()[-1]).__name__)
         assert work.running == set()
         await top.close()
@@ -595,7 +610,10 @@ async def test_closed_after_each_event() -> None:
     assert count > 50
 
 
-def test_random_trees_of_agents_stopped_at_random_moments() -> None:
+def test_random_trees_of_agents_stopped_at_random_moments(monkeypatch: pytest.MonkeyPatch) -> None:
+    # How soon is for a machine that does nothing else.
+    monkeypatch.setattr("bench.trust.nested.STOP_SECONDS", 8.0)
+    monkeypatch.setattr(executor, "GRACE", 60.0)
     found = nested(60, seed=7)
     assert found.faults == []
     for way in WAYS:

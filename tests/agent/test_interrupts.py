@@ -187,25 +187,27 @@ async def test_a_call_whose_cancellation_was_swallowed_does_not_start() -> None:
     assert ran == []
 
 
-async def test_a_late_result_is_dropped() -> None:
-    ended = asyncio.Event()
+async def test_a_late_result_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.execution.executor.GRACE", 60.0)
+    let_go, ended = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
 
     async def deaf(_: dict[str, Any]) -> str:
-        until = time.monotonic() + 1.2
-        while time.monotonic() < until:
+        loop.call_soon(agent.interrupt)
+        while not let_go.is_set():
             with suppress(asyncio.CancelledError):
-                await asyncio.sleep(until - time.monotonic())
+                await let_go.wait()
         ended.set()
         return "a late result"
 
     agent = agent_of(CALLS, WORDS, tools=[ToolDefinition("f", "", {}, Risk.READ, deaf)])
-    asyncio.get_running_loop().call_later(0.05, agent.interrupt)
     begun = time.monotonic()
     events = [event async for event in agent.run("Hello")]
     assert isinstance(events[-1], RunInterrupted)
-    assert time.monotonic() - begun < 1.1
+    assert time.monotonic() - begun < 10
     assert not ended.is_set()
     before = list(agent.messages)
+    loop.call_later(0.1, let_go.set)
     await agent.close()
     await asyncio.wait_for(ended.wait(), 5)
     assert agent.messages == before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -55,6 +55,6 @@ def test_messages() -> None:
 
 
 def test_long_texts_take_little_time() -> None:
-    start = perf_counter()
+    start = process_time()
     size_of(user("é" * 20_000_000))
-    assert perf_counter() - start < 1
+    assert process_time() - start < 1

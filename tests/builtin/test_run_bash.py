@@ -27,7 +27,7 @@ from toolwire.execution import process
 from toolwire.execution.process import ProcessResult, run_process
 from toolwire.execution.sandbox.sandbox import Means, find_sandbox
 from toolwire.tools.definition import ToolDefinition
-from waiting import sleeping, until
+from waiting import leap, sleeping, until
 
 SANDBOX = find_sandbox()
 confined = pytest.mark.skipif(not SANDBOX.holds, reason=f"nothing confines commands here: {SANDBOX.words}")
@@ -108,8 +108,11 @@ def test_notes_stand_on_lines_of_their_own() -> None:
 
 
 async def test_a_command_that_takes_too_long_is_stopped_with_its_output(open_bash: ToolDefinition, root: Path) -> None:
-    text = await run(open_bash, root, "echo begun; printf half; sleep 60", timeout=0.6)
-    assert text.startswith("begun\nhalf\n[stopped after 0.6 s; run it with background=true")
+    command = "echo begun; printf half; touch written; sleep 60"
+    call = asyncio.create_task(run(open_bash, root, command, timeout=20))
+    assert await asyncio.to_thread(until, (root / "written").exists)
+    leap(20)
+    assert (await call).startswith("begun\nhalf\n[stopped after 20 s; run it with background=true")
 
 
 async def test_output_is_told_once_while_it_comes_and_is_the_result_once(
@@ -117,8 +120,13 @@ async def test_output_is_told_once_while_it_comes_and_is_the_result_once(
 ) -> None:
     monkeypatch.setattr("toolwire.builtin.shell.TELL_SECONDS", 60.0)
     told: list[str] = []
-    line = "echo one; sleep 0.2; printf 't'; sleep 0.1; echo 'wo'; printf three"
-    result = await call_tool(open_bash, {"command": line}, root, on_progress=told.append)
+
+    def hear(text: str) -> None:
+        told.append(text)
+        (root / "heard").touch()
+
+    line = "echo one; until [ -e heard ]; do sleep 0.02; done; printf 't'; sleep 0.1; echo 'wo'; printf three"
+    result = await call_tool(open_bash, {"command": line}, root, on_progress=hear)
     assert result.content == "one\ntwo\nthree"
     assert "\n".join(told) == "one\ntwo\nthree"
     assert len(told) > 1

@@ -355,9 +355,9 @@ def test_ripgrep_is_not_told_a_pattern_that_it_gets_wrong(pattern: str, is_told:
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", "a*a*a*a*a*a*b", "(.*)*x", "(?i)(É+|é)+$"])
 def test_no_pattern_hangs(pattern: str) -> None:
     text = (b"a" if "a" in pattern else "é".encode()) * 1_000_000 + b"!"
-    started = time.monotonic()
+    started = time.process_time()
     assert not list(fitting_lines(text, compile_pattern(read_pattern(pattern)), lambda: False))
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(
@@ -390,11 +390,11 @@ def test_rules_of_gitignore(rules: str, path: str, is_left_out: bool | None) -> 
 
 
 def test_no_gitignore_hangs() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     file = IgnoreFile(b"*a" * 300 + b"b\n" + b"**/a/" * 100 + b"b\n" + b"[" * 900 + b"\n" + b"\\\n")
     assert file.leaves_out(b"a" * 255, False) is None
     assert file.leaves_out(b"a/" * 2_000 + b"c", False) is None
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("glob", ["[", "a\\", "[é]", "{a,b}{c,d}{e,f}{g,h}{i,j}{k,l}{m,n}", "x" * 1001, "!"])
@@ -444,7 +444,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     files = Walk(Roots([str(tmp_path)]), str(tmp_path), str(tmp_path), Clock(9)).files()
     next(files)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 # ---- ripgrep

@@ -223,10 +223,10 @@ async def test_a_question_is_shown_as_it_was_typed(folder: str) -> None:
 
 def test_a_long_line_of_marks_costs_time_in_proportion() -> None:
     line = "(@" * 20_000 + " x"
-    start = time.monotonic()
+    start = time.process_time()
     assert mention_at(line, len(line)) is None
     assert find_mentions("@a" + "." * 20_000, "/") == ([], [])
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a file that opens and cannot be read")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from cli.command import clean_environment
+from waiting import until
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 
@@ -64,6 +65,12 @@ class Terminal:
             self.screen += data.decode("utf-8", "replace")
         before, _, self.screen = self.screen.partition(text)
         return before + text
+
+    def wait_for_editor(self) -> None:
+        """The prompt is there a moment before the line editor behind it, which then sleeps until something is typed."""
+        time.sleep(0.1)
+        stat = Path(f"/proc/{self.process}/stat")
+        assert not stat.exists() or until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S")
 
     def end(self) -> int:
         """Reads on until the command has ended; its exit code."""

@@ -18,6 +18,7 @@ from toolwire.approval.request import Answer, Scope
 from toolwire.cli.screen import Screen
 from toolwire.execution.executor import ToolResult
 from toolwire.stream.invocation import ToolInvocation
+from waiting import leap
 
 CALL = {"command": "git push origin main", "timeout": 5}
 OFFERS = ("git push origin main, exactly", "git push and what follows")
@@ -357,8 +358,10 @@ async def test_nothing_else_is_written_while_a_question_stands(person: Person) -
 async def test_no_answer_in_time_and_a_terminal_that_is_gone_are_no(person: Person) -> None:
     tool = ToolDefinition("shell", "runs", {}, Risk.EXECUTE, lambda arguments: "ok")
     call = ToolInvocation("c1", "shell", {"a": 1})
-    late = await Gate(person.ask, answer_seconds=0.1).decide(call, tool)
-    assert isinstance(late, Denial)
+    late = asyncio.create_task(Gate(person.ask, answer_seconds=20).decide(call, tool))
+    await person.sees("] ")
+    leap(20)
+    assert isinstance(await late, Denial)
     await person.sees("(no longer asked)")
     gate = Gate(person.ask)
     decision = asyncio.create_task(gate.decide(call, tool))

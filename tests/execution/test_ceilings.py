@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from bench.trust.escapes import ALLOCATES, MEGABYTE, limited
 
 from toolwire.execution import supervisor
 from toolwire.execution.process import Ceiling, run_process
+from waiting import leap
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a tree uses")
 
@@ -73,16 +75,21 @@ async def test_what_ignores_the_end_of_its_time_counts(tmp_path: Path) -> None:
     """Between SIGTERM and SIGKILL a tree could grow too."""
     text = "trap 'for i in $(seq 40); do sleep 5 & done; wait' TERM; echo ready; sleep 5"
     result = await run_process(
-        ["bash", "-c", text], cwd=tmp_path, environment=dict(os.environ), timeout=0.3, ceiling=Ceiling(0, 20)
+        ["bash", "-c", text],
+        cwd=tmp_path,
+        environment=dict(os.environ),
+        timeout=30,
+        on_output=lambda _: leap(30),
+        ceiling=Ceiling(0, 20),
     )
+    assert result.output.startswith("ready\n")
     assert (result.timed_out, result.over, result.left) == (True, "processes", 0)
 
 
 def test_looks_lie_as_far_apart_as_the_room_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "_threads", lambda pid: 1)
     monkeypatch.setattr(supervisor, "_SHARE", 0)
-    now = 100.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: 100.0))
     seconds = []
     for used in (0, 9_500, 9_999):
         monkeypatch.setattr(supervisor, "_descending", lambda pid, used=used: iter(range(used)))
@@ -95,7 +102,7 @@ def test_looks_lie_as_far_apart_as_the_room_allows(monkeypatch: pytest.MonkeyPat
 def test_a_long_look_is_followed_by_a_longer_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([100.0, 101.0, 101.0])
     monkeypatch.setattr(supervisor, "_descending", lambda pid: iter(()))
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     size = supervisor.Size(0, 10)
     assert size.over() == b""
     assert size.sooner(None) == supervisor._SHARE

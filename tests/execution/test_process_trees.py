@@ -17,7 +17,7 @@ from bench.trust.children import MISBEHAVIOURS, cancels, living, new_token, run_
 from toolwire.execution import process, supervised, supervisor
 from toolwire.execution.environment import child_environment
 from toolwire.execution.process import ProcessResult, run_process
-from waiting import until
+from waiting import leap, until
 
 ENDS_ITSELF = {"background outlives", "pipe held by a session", "double fork", "runs from fork to fork", "ends at once"}
 """Those whose program ends at once, whatever it leaves behind."""
@@ -131,7 +131,7 @@ BUSY = "for ((i = 0; i < 5000000; i++)); do :; done"
 LAST_WORDS = [
     (f"trap 'echo bye; exit 5' TERM; echo begun; {BUSY}", 5, "begun bye"),
     ("trap 'echo bye; exit 6' TERM; echo begun; kill -STOP $$", 6, "begun bye"),
-    (f"(trap 'echo bye; exit' TERM; {BUSY}) & trap : TERM; echo begun; wait; wait; echo end", 0, "begun bye end"),
+    (f"trap : TERM; (trap 'echo bye; exit' TERM; echo begun; {BUSY}) & wait; wait; echo end", 0, "begun bye end"),
 ]
 
 
@@ -139,7 +139,14 @@ async def test_what_is_asked_to_end_may_still_say_something(monkeypatch: pytest.
     monkeypatch.setattr(process, "GRACE_SECONDS", 10.0)
     environment = child_environment(os.environ)
     lines = [["bash", "-c", line] for line, *_ in LAST_WORDS]
-    runs = [run_process(line, cwd="/", environment=environment, timeout=1) for line in lines]
+    heard: list[str] = []
+
+    def hear(text: str) -> None:
+        heard.append(text)
+        if len(heard) == len(lines):
+            asyncio.get_running_loop().call_later(0.2, leap, 30)
+
+    runs = [run_process(line, cwd="/", environment=environment, timeout=30, on_output=hear) for line in lines]
     results = await asyncio.gather(*runs)
     said = [(result.timed_out, result.code, " ".join(result.output.split())) for result in results]
     assert said == [(True, code, words) for _, code, words in LAST_WORDS]
@@ -156,7 +163,10 @@ async def test_a_supervisor_that_does_not_work_is_given_up(monkeypatch: pytest.M
     monkeypatch.setattr(process, "GRACE_SECONDS", 20.0)
     monkeypatch.setattr(supervised, "_HOPELESS_SECONDS", -40.0)
     token = new_token()
-    result = await run_case("ignores SIGTERM", token, 0.5)
+    run = asyncio.create_task(run_case("ignores SIGTERM", token, 30))
+    await begun(token)
+    leap(30)
+    result = await run
     assert (result.signal, result.left, living(token)) == ("SIGKILL", 0, {})
     assert result.seconds < 10
 

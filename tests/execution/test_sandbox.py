@@ -22,6 +22,7 @@ from toolwire.execution.environment import child_environment
 from toolwire.execution.process import run_process
 from toolwire.execution.sandbox import confine
 from toolwire.execution.sandbox.sandbox import Means, Profile, Sandbox, find_sandbox
+from waiting import leap
 
 NAMESPACES: Means = "landlock and namespaces"
 KINDS: dict[str, tuple[Means, int | None]] = {
@@ -531,14 +532,16 @@ def test_a_folder_that_is_not_there_is_told(case: Case) -> None:
 
 async def test_the_supervisor_ends_what_is_confined(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.1)
-    script = "trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do echo x >> beats; sleep 0.05; done' &) ; sleep 20"
+    script = "trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do echo x >> beats; sleep 0.05; done' &) ; "
+    script += "until [ -s beats ]; do sleep 0.02; done; echo begun; sleep 60"
     result = await run_process(
         case.sandbox.command(["bash", "-c", script], case.profile()),
         cwd=case.inside,
         environment=child_environment({}),
-        timeout=0.4,
+        timeout=30,
+        on_output=lambda _: leap(30),
     )
-    assert (result.timed_out, result.left) == (True, 0)
+    assert (result.timed_out, result.left, result.output) == (True, 0, "begun\n")
     beats = (case.inside / "beats").stat().st_size
     assert beats > 0
     await asyncio.sleep(0.2)

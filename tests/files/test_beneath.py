@@ -396,5 +396,5 @@ def test_a_lease_on_a_file_is_not_waited_for(root: Path) -> None:
         assert process.stdout.readline() == b"held\n"
         started = time.monotonic()
         error = refusal(Roots([str(root)]).file(str(root / "a.txt")))
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10
         assert error.why == "system"

@@ -22,6 +22,7 @@ from toolwire.local import engine
 from toolwire.local.engine import LocalModel
 from toolwire.local.shaping import shape_request
 from toolwire.local.weights import SMOLLM2, install_weights, installed_weights
+from waiting import until
 
 FAKE_ENGINE = """
 class Any:
@@ -196,6 +197,7 @@ async def test_a_start_that_is_cancelled_leaves_no_process(
     fake_engine(tmp_path, monkeypatch, "import time; time.sleep(60)")
     seen = seen_processes(monkeypatch)
     task = asyncio.create_task(LocalModel(gguf).start())
+    assert await asyncio.to_thread(until, lambda: seen)
     await asyncio.sleep(0.1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -260,7 +262,7 @@ async def test_a_child_that_died_meanwhile_is_started_anew(
         first = model.pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(until, lambda: model.pid is None)
         await model.start()
         assert model.pid not in {None, first}
 

@@ -76,11 +76,11 @@ def test_a_text_is_kept_up_to_a_bound() -> None:
 
 def test_a_long_line_that_grows_costs_the_same_at_its_end() -> None:
     text = GrowingText()
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(20_000):
         text.add("x" * 50)
         text.settle()
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
     number, [line] = text.last()
     assert number == 1
     assert len(line) < 2_000

@@ -83,6 +83,8 @@ async def run_process(
     only when the tree is gone, however often it is cancelled. Raises `ProgramError` if the program cannot be started.
     """
     program = Program.checked(argv, cwd, environment, input)
+    if timeout is not None and timeout <= 0:
+        return ProcessResult(None, None, "", timed_out=True)
     captured = Captured(limit, on_output)
     started = time.monotonic()
     start = Supervised if sys.platform == "linux" else ProcessGroup
