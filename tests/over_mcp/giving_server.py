@@ -1,13 +1,14 @@
 """A second small server over its pipes: it gives pictures and data, and asks for the model's answer or for a form.
 
-Run it with `python -I -S giving_server.py`. `picture`: words and a picture. `data`: structured content alone.
-`opinion`: what the model says to its `question`. `name`: what a person fills in. `unasked`: asks a moment after it
-answered; `data` says what it was told.
+Run it with `python -I -S giving_server.py [FOLDER]`. `picture`: words and a picture. `data`: structured content alone.
+`opinion`: what the model says to its `question`. `name`: what a person fills in. `unasked`: asks after it answered,
+once there is `go` in the folder, and makes `told` there when it was told something; `data` says what.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -46,7 +47,8 @@ def call(id: Any, name: str, arguments: dict[str, Any]) -> None:
         send(id=f"asked-{id}", method="elicitation/create", params={"message": "Who?", "requestedSchema": form})
     elif name == "unasked":
         send(id=id, result=words("done"))
-        time.sleep(0.1)
+        while not os.path.exists(f"{sys.argv[1]}/go"):
+            time.sleep(0.01)
         sampling("unasked", "What did they say?")
 
 
@@ -64,6 +66,7 @@ def answer(message: dict[str, Any]) -> None:
         call(id, params["name"], params.get("arguments") or {})
     elif id == "unasked":
         TOLD["told"] = json.dumps(message)
+        open(f"{sys.argv[1]}/told", "w").close()
     elif method is None and id in ASKED:
         send(id=ASKED.pop(id), result=words(json.dumps(message.get("result") or message.get("error"))))
 

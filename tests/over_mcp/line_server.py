@@ -10,6 +10,7 @@ The words change what it does:
     describe=WORDS   the description of `echo`
     refusal=WORDS    what `refuse` says
     start=SECONDS    waits before it answers the first message
+    waits=FILE       waits until there is this file before it answers the first message
     mute             answers nothing at all
     strict           ends at a first message that is not `initialize`
     deaf             answers no method that it does not know (as some old servers)
@@ -197,6 +198,8 @@ def answer(message: dict[str, Any]) -> None:
 def main() -> None:
     note("lives", str(os.getpid()))
     time.sleep(float(OPTIONS.get("start", 0)))
+    while "waits" in OPTIONS and not os.path.exists(OPTIONS["waits"]):
+        time.sleep(0.01)
     first = True
     for line in sys.stdin.buffer:
         message = json.loads(line)

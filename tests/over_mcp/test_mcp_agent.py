@@ -53,13 +53,20 @@ PICTURED = {"anthropic", "openai-chat", "openai-responses", "gemini"}
 """Those that take pictures from tools: they are tried with one, the others with words."""
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = McpServers.__init__.__kwdefaults__
+    monkeypatch.setattr(McpServers.__init__, "__kwdefaults__", {**(usual or {}), "patience": 20.0})
+    monkeypatch.setattr("toolwire.mcp.servers.CHANGE_PATIENCE", 20.0)
+
+
 def line(*words: str, name: str = "line", script: str = "line_server.py", **more: Any) -> ServerConfig:
     args = ("-I", "-S", str(HERE / script), *words)
     return ServerConfig(name=name, command=sys.executable, args=args, **{"trusted": True, **more})
 
 
-def giving(**more: Any) -> ServerConfig:
-    return line(name="giving", script="giving_server.py", **more)
+def giving(*words: str, **more: Any) -> ServerConfig:
+    return line(*words, name="giving", script="giving_server.py", **more)
 
 
 async def run(
@@ -70,10 +77,10 @@ async def run(
     tools: Sequence[Any] = (),
     **more: Any,
 ) -> tuple[list[AgentEvent], ScriptedModel]:
-    """One run to its end, within ten seconds."""
+    """One run to its end, within half a minute."""
     script = ScriptedModel(answers)
     offered = servers if isinstance(servers, McpServers) else McpServers(servers)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         async with Agent(model, [*tools, offered], transport=script, api_key="test", **more) as agent:
             events = await events_of(agent, "Go.")
     assert isinstance(events[-1], RunFinished), events[-1]
@@ -203,12 +210,14 @@ async def test_a_server_that_is_killed_in_the_middle_of_a_call(tmp_path: Path) -
     assert calls.read_text().count("slow") == 1, "and the call was not made again"
 
 
-async def test_the_tools_of_a_slow_server_join_at_a_later_turn() -> None:
-    servers = McpServers([line("start=0.4", risk="read"), giving(risk="read")], patience=0.15)
+async def test_the_tools_of_a_slow_server_join_at_a_later_turn(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    servers = McpServers([line(f"waits={go}", risk="read"), giving(risk="read")], patience=0.15)
 
     @toolwire.tool(risk="read")
     async def wait() -> str:
         """Waits."""
+        go.touch()
         await asyncio.to_thread(until, lambda: servers.statuses()[0].offered)
         return "waited"
 
@@ -298,10 +307,10 @@ async def test_a_server_asks_the_model_through_the_gate(allowed: bool) -> None:
 
 async def test_a_person_fills_in_a_form_and_takes_their_time() -> None:
     async def fill_in(server: str, message: str, schema: dict[str, Any]) -> dict[str, Any]:
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(1.3)
         return {"name": f"Ann, asked {message!r} by {server}"}
 
-    servers = McpServers([giving(risk="read", timeout=0.3)], fill_in=fill_in)
+    servers = McpServers([giving(risk="read", timeout=1)], fill_in=fill_in)
     events, _ = await run(servers, [call("mcp__giving__name"), say("Done.")], approve=approve_all)
     [result] = results(events)
     assert not result.is_error, result.content
@@ -309,13 +318,14 @@ async def test_a_person_fills_in_a_form_and_takes_their_time() -> None:
     assert json.loads(result.content) == {"action": "accept", "content": content}
 
 
-async def test_a_server_that_nobody_asks_may_not_ask() -> None:
-    servers = McpServers([giving(risk="read")])
+async def test_a_server_that_nobody_asks_may_not_ask(tmp_path: Path) -> None:
+    servers = McpServers([giving(str(tmp_path), risk="read")])
 
     @toolwire.tool(risk="read")
     async def wait() -> str:
-        """Waits for longer than the server does before it asks."""
-        await asyncio.sleep(0.3)
+        """Waits until the server has asked and was answered."""
+        (tmp_path / "go").touch()
+        assert await asyncio.to_thread(until, (tmp_path / "told").exists)
         return "waited"
 
     answers = [call("mcp__giving__unasked"), call("wait"), call("mcp__giving__data"), say("Done.")]
@@ -410,7 +420,7 @@ async def test_while_two_agents_have_calls_at_a_server_it_may_ask_neither() -> N
     async def read() -> None:
         told.extend([event async for event in first.run("Go.")])
 
-    async with asyncio.timeout(10), first, second:
+    async with asyncio.timeout(30), first, second:
         reading = asyncio.create_task(read())
         await asyncio.to_thread(until, lambda: asked)
         events = await events_of(second, "Go.")
@@ -435,7 +445,7 @@ async def test_a_run_that_was_interrupted_while_a_server_asked_is_replayed(tmp_p
     )
     until_then = ApprovalAsked if asked == "for approval" else ApprovalAnswered
     told: list[AgentEvent] = []
-    async with asyncio.timeout(10), agent:
+    async with asyncio.timeout(30), agent:
         async for event in agent.run("Go."):
             told.append(event)
             if {until_then, ToolStarted} <= {type(each) for each in told}:

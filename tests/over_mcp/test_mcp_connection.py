@@ -12,17 +12,20 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mcp_types
+import msgspec
 import pytest
 
 from toolwire.errors import McpFailed
 from toolwire.mcp import connection as connections
+from toolwire.mcp import stdio
 from toolwire.mcp.config import ServerConfig
 from toolwire.mcp.connection import Connection
 from toolwire.mcp.log import ServerLog
-from waiting import until
+from waiting import leap, until
 
 SERVER = Path(__file__).parent / "line_server.py"
 
@@ -53,6 +56,24 @@ def text(result: dict[str, Any]) -> str:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(stdio, "_TOLD_SECONDS", 20.0)
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time passes for whoever asks how long the next attempt is off."""
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=lambda: 1_000.0))
+
+
+@contextmanager
+def hurried(connection: Connection, seconds: float) -> Iterator[None]:
+    """Calls that begin in here have so many seconds; all others as many as before."""
+    usual = connection.config
+    connection.config = msgspec.structs.replace(usual, timeout=seconds)
+    try:
+        yield
+    finally:
+        connection.config = usual
 
 
 async def failure(asked: Any) -> McpFailed:
@@ -127,23 +148,25 @@ async def test_a_cancelled_call_leaves_at_once_and_the_server_is_told(tmp_path: 
 
 
 async def test_a_call_over_its_time_leaves_the_others_alone() -> None:
-    async with opened(timeout=0.2) as connection:
-        error, answer = await asyncio.gather(
-            failure(connection.call("silent", {})), connection.call("slow", {"seconds": 0.1})
-        )
+    async with opened() as connection:
+        other = asyncio.create_task(connection.call("slow", {"seconds": 0.3}))
+        await asyncio.sleep(0)
+        with hurried(connection, 0.1):
+            error = await failure(connection.call("silent", {}))
         assert error.why == "timeout"
         assert "not known" in error.message
         assert "`timeout`" in error.hint
-        assert text(answer) == "waited"
+        assert text(await other) == "waited"
         assert text(await connection.call("echo", {"text": "next"})) == "next"
         assert connection.life == 1
 
 
 async def test_late_answers_go_nowhere() -> None:
-    async with opened(timeout=0.1) as connection:
+    async with opened() as connection:
         for at in range(3):
             # Told to stop, the server answers all the same: after the call has left.
-            assert (await failure(connection.call("slow", {"seconds": 5}))).why == "timeout"
+            with hurried(connection, 0.1):
+                assert (await failure(connection.call("slow", {"seconds": 60}))).why == "timeout"
             assert text(await connection.call("echo", {"text": f"{at}"})) == f"{at}"
 
 
@@ -154,7 +177,7 @@ async def test_a_server_that_dies_wakes_every_call_and_comes_back_at_the_next() 
             *(failure(connection.call("slow", {"seconds": 60})) for _ in range(5)),
             failure(connection.call("crash", {})),
         )
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20
         for error in errors:
             assert error.why == "lost"
             assert "what the call did is not known" in error.message
@@ -176,6 +199,7 @@ async def test_a_kill_in_the_middle_of_a_call_is_told_once_and_not_tried_again(t
         assert calls.read_text().count("slow") == 1
 
 
+@pytest.mark.usefixtures("still")
 async def test_attempts_wait_longer_and_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     real = asyncio.sleep
@@ -198,17 +222,18 @@ async def test_attempts_wait_longer_and_longer(monkeypatch: pytest.MonkeyPatch) 
     await connection.close()
 
 
+@pytest.mark.usefixtures("still")
 async def test_nobody_waits_for_an_attempt_that_is_far_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     lives = tmp_path / "lives"
-    monkeypatch.setattr(connections, "FIRST_PAUSE", 8.0)
+    monkeypatch.setattr(connections, "FIRST_PAUSE", 28.0)
     async with opened(f"lives={lives}") as connection:
         assert "not known" in (await failure(connection.call("crash", {}))).message
         began = time.monotonic()
         error = await failure(connection.call("echo", {"text": "now"}))
-        assert time.monotonic() - began < 1
-        assert (error.why, error.again) == ("lost", 8)
+        assert time.monotonic() - began < 10
+        assert (error.why, error.again) == ("lost", 28)
         assert "exit code 3" in error.message
-        assert "nothing was sent to it now: it is tried again in 8 seconds at the earliest" in error.message
+        assert "nothing was sent to it now: it is tried again in 28 seconds at the earliest" in error.message
         assert "next used" not in error.hint
         assert connection.state == "failed"
         assert len(lives.read_text().split()) == 1
@@ -220,16 +245,20 @@ async def test_nobody_waits_for_an_attempt_that_is_far_off(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("words", "why", "said"),
     [
-        (("mute",), "timeout", "did not introduce itself within 0.3 seconds"),
+        (("mute",), "timeout", "did not introduce itself within 50 seconds"),
         (("die=initialize",), "start", "exit code 4"),
     ],
 )
 async def test_a_start_that_fails(words: tuple[str, ...], why: str, said: str, tmp_path: Path) -> None:
     lives = tmp_path / "lives"
-    connection = unopened(*words, f"lives={lives}", start_timeout=0.3 if why == "timeout" else 10)
+    connection = unopened(*words, f"lives={lives}", start_timeout=50)
     began = time.monotonic()
-    errors = await asyncio.gather(failure(connection.open()), failure(connection.open()))
-    assert time.monotonic() - began < 3
+    opening = asyncio.gather(failure(connection.open()), failure(connection.open()))
+    assert await asyncio.to_thread(until, lives.exists)
+    if why == "timeout":
+        leap(50)
+    errors = await opening
+    assert time.monotonic() - began < 20
     for error in errors:
         assert (error.why, error.server) == (why, "line")
         assert said in error.message
@@ -281,14 +310,18 @@ async def test_a_server_of_the_newest_protocol_alone_is_found_and_followed() -> 
 
 
 class Person:
-    """Stands for `ServerRequests`: somebody who fills in every form, after a while."""
+    """Stands for `ServerRequests`: somebody who fills in every form, late. Until they leave, all time is theirs."""
 
     has_host = has_form = True
-    asked_seconds = 0.0
     during = 0
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
+        self.is_here = True
+
+    @property
+    def asked_seconds(self) -> float:
+        return time.monotonic() if self.is_here else 0.0
 
     @contextmanager
     def answering(self) -> Iterator[None]:
@@ -302,10 +335,7 @@ class Person:
     async def elicitation(self, context: Any, params: Any) -> mcp_types.ElicitResult:
         assert self.during == 1
         assert params.message == "Your name?"
-        began = time.monotonic()
-        while time.monotonic() < began + self.seconds:
-            await asyncio.sleep(0.01)
-            self.asked_seconds = time.monotonic() - began
+        await asyncio.sleep(self.seconds)
         return mcp_types.ElicitResult(action="accept", content={"name": "Ada"})
 
 
@@ -317,6 +347,7 @@ async def test_what_a_server_asks_for_in_a_call_is_given_and_is_not_its_time(wor
     said = text(await connection.call("ask", {}))
     assert json.loads(said)[0]["who"]["content"] == {"name": "Ada"} if words else '"Ada"' in said
     assert (json.loads(said)[1] if words else "state") == "state"
+    person.is_here = False
     assert (await failure(connection.call("silent", {}))).why == "timeout"
     await connection.close()
 
@@ -404,12 +435,12 @@ async def test_closing_in_the_middle_of_everything(tmp_path: Path) -> None:
 async def test_closing_it_before_its_first_step(tmp_path: Path) -> None:
     lives = tmp_path / "lives"
     connection = unopened(f"lives={lives}")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         error, _ = await asyncio.gather(failure(connection.open()), connection.close())
     assert error.why == "lost"
     assert connection.state == "closed"
     assert not lives.exists()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         assert text(await connection.call("echo", {"text": "then"})) == "then"
     await connection.close()
 
@@ -476,7 +507,7 @@ async def test_a_cancelled_opener_is_cancelled_and_nothing_else() -> None:
     async with opened() as connection:
         task = asyncio.create_task(connection.call("slow", {"seconds": 60}))
         await asyncio.sleep(0.05)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             task.cancel()
             await asyncio.wait({task})
         current = asyncio.current_task()

@@ -36,7 +36,7 @@ def test_it_is_seen_when_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_real_server_sees_the_few_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     config = everything_server(trusted=True, env={"GIVEN": "${OPENAI_API_KEY}", "PLAIN": "x"})
-    async with McpServers([config], pins=Pins(None)) as servers:
+    async with McpServers([config], pins=Pins(None), patience=20) as servers:
         told = await servers.connection("everything").call("get-env", {})
     seen = json.loads(told["content"][0]["text"])
     assert (seen.pop("GIVEN"), seen.pop("PLAIN")) == ("sk-canary", "x")
@@ -49,7 +49,7 @@ async def test_a_variable_that_is_missing_starts_nothing(tmp_path: Path) -> None
     args = ("-I", "-S", str(LINE_SERVER), f"lives={lives}")
     config = ServerConfig(name="line", command=sys.executable, args=args, env={"KEY": "${TOOLWIRE_NOT_THERE}"})
     assert "TOOLWIRE_NOT_THERE" not in os.environ
-    async with McpServers([config], pins=Pins(None)) as servers:
+    async with McpServers([config], pins=Pins(None), patience=20) as servers:
         with pytest.raises(McpFailed) as refused:
             await servers.connection("line").open()
     assert refused.value.why == "start"

@@ -81,6 +81,7 @@ ON_AND_ON = {"endless_blanks": f"{LOST} {LIMIT} {TIMEOUT}", "progress": f"{LIMIT
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(mcp_hostile, "SLOWEST", 5.0)
     monkeypatch.setattr(attached, "GRACE_SECONDS", 0.1)
     monkeypatch.setattr(attached.Attached.close, "__defaults__", (0.1,))
 
@@ -102,7 +103,7 @@ def _ways(words: str) -> list[str]:
 
 @pytest.mark.parametrize("expected", ON_CALL, ids=["lines", "values", "messages"])
 async def test_in_the_middle_of_a_call(expected: dict[str, str]) -> None:
-    await met(expected, "call")
+    await met(expected, "call", seconds=20)
 
 
 async def test_with_its_list_of_tools() -> None:

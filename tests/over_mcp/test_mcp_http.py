@@ -25,6 +25,7 @@ from toolwire.mcp import http_bodies
 from toolwire.mcp.config import ServerConfig
 from toolwire.mcp.http import http_transport
 from toolwire.mcp.limits import MESSAGE_BYTES
+from waiting import leap
 
 CANARY = "tok-7f3a9c-canary-51d2"
 KEY = {"Authorization": f"Bearer {CANARY}"}
@@ -355,6 +356,8 @@ async def test_an_event_without_end_ends_its_call(stream: bytes, monkeypatch: py
 
 async def test_an_answer_a_byte_at_a_time_is_given_up_and_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.mcp.http._LATE", 0.1)
+    dripping: list[int] = []
+    both = asyncio.Event()
 
     async def drip(asked: Asked, writer: asyncio.StreamWriter) -> bytes | None:
         if asked.message.get("method") != "tools/call":
@@ -362,21 +365,27 @@ async def test_an_answer_a_byte_at_a_time_is_given_up_and_harms_no_other(monkeyp
         text = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         slow = text + b"\r\n" if asked.message["params"]["arguments"].get("head") else text
         writer.write(slow)
-        for _ in range(500):
+        dripping.append(1)
+        if len(dripping) == 2:
+            both.set()
+        for _ in range(2_000):
             writer.write(b" " if slow.endswith(b"\n\r\n") else b"A")
             await writer.drain()
             await asyncio.sleep(0.02)
         return None
 
-    async with place(drip) as here, session(config(here.url, timeout=0.3)) as it:
+    async with place(drip) as here, session(config(here.url, timeout=60)) as it:
         begun = time.monotonic()
         slow = [asyncio.ensure_future(it.call_tool("say", {"head": head})) for head in (True, False)]
         await it.list_tools()
+        async with asyncio.timeout(10):
+            await both.wait()
+        leap(60.1)
         for call in slow:
             with pytest.raises(MCPError, match="did not answer in time") as late:
                 await call
             assert late.value.code == REQUEST_TIMEOUT
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 20
         await it.list_tools()
     async with place(always(b"HTTP/1.1 200 OK\r\nA")) as here:
         assert (await failure(config(here.url, start_timeout=0.3))).facts["why"] == "timeout"
@@ -476,29 +485,36 @@ async def test_a_stream_of_events_may_be_silent_longer_than_any_call(monkeypatch
 
 async def test_a_server_does_not_set_the_pace_of_its_own_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.mcp.http._PAUSE", 0.2)
+    begun = time.monotonic()
+    came: list[float] = []
+    enough = asyncio.Event()
 
     async def eager(asked: Asked, writer: asyncio.StreamWriter) -> bytes:
         if asked.method == "GET":
+            came.append(time.monotonic() - begun)
+            if len(came) == 3:
+                enough.set()
             return reply(200, "retry: 0\nid: 1\ndata:\n\n", "text/event-stream")
         return server(asked, Mcp_Session_Id="s1")
 
     async with place(eager) as here, session(config(here.url)):
-        await asyncio.sleep(0.5)
-    assert 2 <= sum(asked.method == "GET" for asked in here.asked) <= 4
+        await asyncio.wait_for(enough.wait(), 15)
+    assert [after for number, after in enumerate(came) if after < 0.199 * number] == []
 
 
 async def test_the_end_does_not_wait_for_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_bodies, "GOODBYE_SECONDS", 0.2)
+    monkeypatch.setattr(http_bodies, "GOODBYE_SECONDS", 50.0)
 
     async def deaf(asked: Asked, writer: asyncio.StreamWriter) -> bytes:
         if asked.method == "DELETE":
-            await asyncio.sleep(30)
+            leap(50)
+            await asyncio.sleep(60)
         return server(asked, Mcp_Session_Id="s1")
 
     async with place(deaf) as here:
         async with session(config(here.url)):
             begun = time.monotonic()
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 20
         assert here.asked[-1].method == "DELETE"
 
 

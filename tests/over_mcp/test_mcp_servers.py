@@ -11,19 +11,21 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from toolwire.errors import ConfigError, McpFailed
 from toolwire.mcp import connection as connections
+from toolwire.mcp import stdio
 from toolwire.mcp.config import ServerConfig
 from toolwire.mcp.pins import Pins
 from toolwire.mcp.servers import McpServers
 from toolwire.messages import TextPart
 from toolwire.tools.definition import ToolDefinition
 from toolwire.tools.output import ToolOutput
-from waiting import until
+from waiting import leap, until
 
 SERVER = Path(__file__).parent / "line_server.py"
 Make = Callable[..., McpServers]
@@ -36,6 +38,8 @@ def config(name: str, *words: str, **fields: Any) -> ServerConfig:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(stdio, "_TOLD_SECONDS", 20.0)
+    monkeypatch.setattr("toolwire.mcp.servers.CHANGE_PATIENCE", 20.0)
 
 
 @pytest.fixture
@@ -43,7 +47,8 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
     made: list[McpServers] = []
 
     def make(*configs: ServerConfig, pins: Path | None = None, **options: Any) -> McpServers:
-        made.append(McpServers(configs, pins=Pins(pins or tmp_path / "pins.json"), workspace=tmp_path, **options))
+        given = {"pins": Pins(pins or tmp_path / "pins.json"), "workspace": tmp_path, "patience": 20.0, **options}
+        made.append(McpServers(configs, **given))
         return made[-1]
 
     yield make
@@ -208,7 +213,7 @@ async def test_no_call_goes_out_while_an_announced_change_is_being_listed(
     monkeypatch.setattr("toolwire.mcp.servers.CHANGE_PATIENCE", 0.05)
     assert "mcp__a__echo" in await offered(servers)
     monkeypatch.setattr("toolwire.mcp.servers.CHANGE_PATIENCE", 30.0)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         await servers.tools()  # it was waited for once
     call = asyncio.create_task(failure(run(tools["mcp__a__echo"], text="2")))
     await asyncio.sleep(0.05)
@@ -310,13 +315,14 @@ async def test_each_change_is_told_also_of_a_tool_that_changed_before(make: Make
 async def test_a_server_that_is_given_time_to_recover_is_told_of_once(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "FIRST_PAUSE", 20.0)
+    monkeypatch.setattr(connections, "FIRST_PAUSE", 28.0)
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=lambda: 1_000.0))
     servers = make(config("dead", "die=initialize"), config("well"))
     tools = await offered(servers)
     for _ in range(3):
         began = time.monotonic()
         await servers.tools()
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 10
         await asyncio.sleep(0.01)
     assert sum(note.startswith("dead:") for note in servers.notes()) == 1
     await failure(run(tools["mcp__well__crash"]))
@@ -325,7 +331,7 @@ async def test_a_server_that_is_given_time_to_recover_is_told_of_once(
     assert "exit code 4" in statuses["dead"].problem
     assert "exit code 3" in statuses["well"].problem
     error = await failure(run(tools["mcp__well__echo"], text="hi"))
-    assert "tried again in 20 seconds" in error.message
+    assert "tried again in 28 seconds" in error.message
 
 
 async def test_a_change_at_a_new_start_is_seen_before_the_next_call(make: Make, tmp_path: Path) -> None:
@@ -374,19 +380,25 @@ async def test_a_trusted_server_is_taken_as_it_is_first_seen(make: Make, tmp_pat
 
 async def test_slow_and_broken_servers_hold_nobody(make: Make) -> None:
     servers = make(
-        config("mute", "mute", start_timeout=30),
+        config("mute", "mute", start_timeout=200),
         config("dead", "die=initialize"),
         ServerConfig(name="none", command="no-such-program-anywhere"),
         config("unset", env={"KEY": "${SURELY_NOT_SET_ANYWHERE}"}),
         config("well"),
-        patience=1.0,
+        patience=50.0,
     )
     began = time.monotonic()
-    assert {name.split("__")[1] for name in await offered(servers)} == {"well"}
-    assert time.monotonic() - began < 3
+    first = asyncio.create_task(offered(servers))
+    async with asyncio.timeout(15):
+        while not all(each.offered or each.problem for each in servers.statuses()[1:]):  # noqa: ASYNC110 - as below
+            await asyncio.sleep(0.01)
+    assert not first.done()
+    leap(50)
+    assert {name.split("__")[1] for name in await first} == {"well"}
+    assert time.monotonic() - began < 20
     began = time.monotonic()
     tools = await offered(servers)
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 10
     assert (await run(tools["mcp__well__echo"], text="hi")).text == "hi"
     statuses = {status.name: status for status in servers.statuses()}
     assert statuses["mute"].state == "connecting"
@@ -396,9 +408,10 @@ async def test_slow_and_broken_servers_hold_nobody(make: Make) -> None:
     assert sum(note.startswith("dead:") for note in servers.notes()) == 1
 
 
-async def test_a_late_server_joins_at_a_later_turn(make: Make) -> None:
-    servers = make(config("late", "start=0.3"), patience=0.05)
+async def test_a_late_server_joins_at_a_later_turn(make: Make, tmp_path: Path) -> None:
+    servers = make(config("late", f"waits={tmp_path / 'go'}"), patience=0.05)
     assert await servers.tools() == []
+    (tmp_path / "go").touch()
     for _ in range(100):
         await asyncio.sleep(0.05)
         if await servers.tools():
@@ -427,12 +440,12 @@ def test_one_loop_after_the_other(tmp_path: Path) -> None:
 
 
 async def test_another_thread_may_close_it_while_it_connects(make: Make) -> None:
-    servers = make(config("a", "mute"))
+    servers = make(config("a", "mute"), patience=60)
     asking = asyncio.create_task(servers.tools())
     while servers.statuses()[0].state != "connecting":  # noqa: ASYNC110 - nothing tells of it
         await asyncio.sleep(0.01)
     await asyncio.to_thread(asyncio.run, servers.close())
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(15):
         assert await asking == []
 
 

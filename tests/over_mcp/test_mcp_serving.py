@@ -26,7 +26,7 @@ from toolwire.approval.gate import Gate, Ticket
 from toolwire.approval.policy import Policy
 from toolwire.execution.executor import Executor
 from toolwire.execution.process import run_process
-from toolwire.mcp import serving_questions, serving_stdio
+from toolwire.mcp import serving_http, serving_questions, serving_stdio
 from toolwire.mcp.config import ServerConfig
 from toolwire.mcp.limits import MESSAGE_BYTES
 from toolwire.mcp.servers import McpServers
@@ -448,7 +448,8 @@ async def test_the_door_lets_nobody_in_without_reason() -> None:
         assert (await http.get(address.removesuffix("/mcp"), headers=right)).status_code == 404
 
 
-async def test_a_server_over_http_ends_at_once_with_streams_open() -> None:
+async def test_a_server_over_http_ends_at_once_with_streams_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving_http, "STOP_SECONDS", 60)
     server = ToolServer([add])
     async with over_http(server) as address:
         async with Client(with_token(address), mode="legacy") as client:
@@ -462,8 +463,8 @@ async def test_a_server_over_http_ends_at_once_with_streams_open() -> None:
                 began = time.monotonic()
                 serving = next(task for task in asyncio.all_tasks() if "serve_http" in repr(task.get_coro()))
                 serving.cancel()
-                await asyncio.wait({serving}, timeout=5)
-                assert time.monotonic() - began < 1.5
+                await asyncio.wait({serving}, timeout=20)
+                assert time.monotonic() - began < 10
 
 
 async def test_nothing_runs_without_a_ticket(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -487,7 +488,7 @@ async def test_both_ends_are_ours() -> None:
     async with over_http(ToolServer([add, fails])) as address:
         header = {"Authorization": f"Bearer {TOKEN}"}
         config = ServerConfig(name="own", url=address, headers=header, trusted=True, risk=Risk.READ)
-        async with McpServers([config]) as servers:
+        async with McpServers([config], patience=20) as servers:
             tools = {each.name: each for each in await servers.tools()}
             assert list(tools) == ["mcp__own__add", "mcp__own__fails"]
             gate = Gate(policy=Policy("ask"))

@@ -285,10 +285,9 @@ async def test_a_server_that_does_not_read() -> None:
 
 
 async def test_a_server_that_closes_its_input() -> None:
-    script = f"say({LINE!r} + b'\\n'); os.close(0); time.sleep(60)"
+    script = f"os.close(0); say({LINE!r} + b'\\n'); time.sleep(60)"
     async with running(server(script)) as (reading, writing):
         await next_of(reading)
-        await asyncio.sleep(0.05)
         await writing.send(request(1))
         failed = await asyncio.wait_for(reading.receive(), 5)
     assert isinstance(failed, McpFailed)
@@ -300,30 +299,33 @@ async def test_a_server_is_not_read_ahead() -> None:
     log = ServerLog(None)
     async with running(server(script), log=log) as (reading, _):
         await next_of(reading)
-        await asyncio.sleep(0.15)
-        before = len(log.tail(10**6))
-        await asyncio.sleep(0.05)
-        assert 0 < len(log.tail(10**6)) == before < 10_000
+        before = 0
+        async with asyncio.timeout(15):
+            while not before == len(log.tail(10**6)) > 0:
+                before = len(log.tail(10**6))
+                await asyncio.sleep(0.1)
+        assert before < 10_000
 
 
 async def test_a_flood_leaves_the_loop_to_others() -> None:
-    """Empty lines, so that nothing of it is ever given on."""
-    turns = 0
+    """Empty lines, of which nothing is given on, and now and then a message: others have more turns than that."""
+    messages = turns = 0
     script = f"data = b'\\n' * 60000 + {LINE!r} + b'\\n'\nwhile True: say(data)"
     async with running(server(script)) as (reading, _):
-        flood = asyncio.create_task(_count(reading))
-        until = time.monotonic() + 0.2
-        while time.monotonic() < until:
-            await asyncio.sleep(0)
-            turns += 1
+
+        async def count() -> None:
+            nonlocal messages
+            async for _ in reading:
+                messages += 1
+
+        flood = asyncio.create_task(count())
+        async with asyncio.timeout(30):
+            while messages < 11:
+                await asyncio.sleep(0)
+                turns += messages > 0
         flood.cancel()
         await asyncio.wait((flood,))
     assert turns > 10
-
-
-async def _count(reading: Any) -> None:
-    async for _ in reading:
-        pass
 
 
 async def test_error_output_goes_to_the_log(tmp_path: Path) -> None:
