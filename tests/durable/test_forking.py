@@ -12,6 +12,7 @@ from durable.working import Work, at_work, happens, quick
 from toolwire import Answer
 from toolwire.agent.events import RunFailed, RunFinished, ToolFinished, TurnStarted
 from toolwire.approval.request import Scope
+from toolwire.durable.engine import WAITING_QUEUE
 from toolwire.durable.records import RunState
 from toolwire.errors import DurableFailed
 from toolwire.testing import call, fail, say
@@ -156,3 +157,12 @@ async def test_a_fork_keeps_its_place_in_the_line(sqlite_url: str) -> None:
         assert all(info.started is not None for info in ended)
         assert (ended[0].started or 0) < (ended[1].started or 0)
         assert ended[1].priority == 9
+
+
+async def test_a_fork_whose_commit_was_not_heard_of_is_the_same_fork(database_url: str) -> None:
+    async with at_work(database_url) as work:
+        run = await work.submit(say("Done."))
+        await work.over(run)
+        for _ in range(2):
+            await asyncio.to_thread(work.engine.fork, run, "forked", 1, 0)
+        assert await asyncio.to_thread(work.engine.lying, WAITING_QUEUE, ["forked", run]) == ["forked"]

@@ -98,6 +98,23 @@ async def test_a_model_asks_people_too(sqlite_url: str) -> None:
         assert told[1].startswith("because")
 
 
+async def test_the_same_question_in_another_turn_is_another(sqlite_url: str) -> None:
+    entry = feeding.call('{"question":"Go on?"}', id="0", name="ask_user")
+    asks = feeding.sse(feeding.delta(tool_calls=[entry]), feeding.delta(finish="tool_calls"))
+    async with at_work(sqlite_url, agent={"tools": lambda place: asking_tools(place.person.ask_person)}) as work:
+        run = await work.submit(asks, asks, say("Done."))
+        (first,) = await happens_once_left_in(work, run, 1)
+        await work.runs.answer(run, first.id, "yes", digest=first.digest)
+        (second,) = await happens_once_left_in(work, run, 2)
+        assert (first.id, first.question) == (second.id, second.question)
+        assert first.digest != second.digest
+        with pytest.raises(DurableFailed, match="not the one that was shown"):
+            await work.runs.answer(run, second.id, "no", digest=first.digest)
+        await work.runs.answer(run, second.id, "no", digest=second.digest)
+        await work.over(run)
+        assert results(work.models[run].requests[-1]) == ["yes", "no"]
+
+
 async def test_ids_that_come_again_in_each_turn_are_other_calls(sqlite_url: str) -> None:
     def save(text: str) -> bytes:
         entry = feeding.call(f'{{"text":"{text}"}}', id="a b", name="save")

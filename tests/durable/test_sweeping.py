@@ -154,6 +154,32 @@ def test_a_worker_gives_back_what_it_does_not_work_on_when_it_had_time_to_begin(
     assert given == [(0.4, "lost")], "once, and then it has its time again"
 
 
+def test_a_run_that_the_engine_loses_later_is_found_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, found, lost = [1000.0], [], False
+
+    class Engine:
+        def lying(self, queue: str, runs: list[str]) -> list[str]:
+            return []
+
+        def astray(self, runs: list[str]) -> list[str]:
+            return runs if lost else []
+
+    class Ledger:
+        def queued_before(self, when: float) -> set[tuple[str, float]]:
+            return {("r", 1.0)}
+
+        def attempts(self, ids: list[str]) -> dict[str, Any]:
+            return dict.fromkeys(ids, (0, RunState.QUEUED, "", 1.0, "toolwire"))
+
+    monkeypatch.setattr(sweeping, "time", SimpleNamespace(time=lambda: now[0]))
+    sweep = Sweep(cast(Any, Ledger()), cast(Any, Engine()), print)
+    monkeypatch.setattr(sweep, "_find", lambda run: found.append((now[0], run)))
+    for second in range(130):
+        now[0], lost = 1000.0 + second, second > 0
+        sweep._astray()
+    assert found == [(1061.0, "r"), (1122.0, "r")]
+
+
 async def test_beginning_may_take_longer_than_a_beat(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = EventLog.open
 

@@ -199,11 +199,13 @@ class Runs:
 
     async def cancel(self, id: str) -> RunInfo:
         """Ends a run, and those that it started; a tool that runs is stopped."""
-        return await self._database.thread(lambda: self._cancel(self._find(id)))
 
-    def _cancel(self, info: RunInfo) -> RunInfo:
-        cancel(self._ledger, self._engine, info)
-        return self._exactly(info.id)
+        def do() -> RunInfo:
+            info = self._find(id)
+            cancel(self._ledger, self._engine, info)
+            return self._exactly(info.id)
+
+        return await self._database.thread(do)
 
     async def pause(self, id: str) -> RunInfo:
         """Lets a run stand still when the steps that run now have ended."""

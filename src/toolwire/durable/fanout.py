@@ -84,6 +84,12 @@ def child_ids(run: str, turn: int, call: str, count: int) -> Sequence[str]:
     return [f"{run}.{digest}.{number}" for number in range(1, count + 1)]
 
 
+def call_of(id: str) -> str:
+    """What the ids of all runs begin with that the same call started; empty where none did."""
+    call, dot, _ = id.rpartition(".")
+    return f"{call}{dot}"
+
+
 def _told(task: str, info: RunInfo) -> dict[str, str]:
     told = {"task": task, "run": info.id, "state": str(info.state)}
     if info.state is RunState.FINISHED:

@@ -19,6 +19,7 @@ from ..errors import DurableFailed, ErrorInfo
 from ..messages import Message
 from .database import Database, effects, events, questions, runs, workers
 from .event_json import encode_event
+from .fanout import call_of
 from .lease import LIVING
 from .records import FORMAT, RunInfo, RunSpec, RunState, to_json, to_text
 
@@ -487,11 +488,10 @@ def _signal_parent(connection: sa.Connection, parent: str, id: str) -> None:
     """A run is over: the one that started it is signalled when all that it started by the same call are."""
     if not parent:
         return
-    call, _, _ = id.rpartition(".")
     row = runs.update().where(runs.c.id == parent)
     # Held first: of two that end at the same time, the second one sees that the first is over.
     connection.execute(row.values(signals=runs.c.signals))
-    siblings = (runs.c.parent == parent, runs.c.id.startswith(f"{call}.", autoescape=True) if call else sa.true())
+    siblings = (runs.c.parent == parent, runs.c.id.startswith(call_of(id), autoescape=True))
     at_work = sa.select(runs.c.id).where(*siblings, runs.c.state.notin_(_OVER)).limit(1)
     if connection.execute(at_work).first() is None:
         connection.execute(row.values(signals=runs.c.signals + 1))

@@ -33,8 +33,10 @@ class Sweep:
         self._orphans: dict[str, float] = {}
         """Runs that this worker has and does not work on, and since when."""
         self._known: set[tuple[str, float]] = set()
+        """Queued runs that were looked for, and since when each has been queued; forgotten now and then."""
         self._forgot = 0.0
         self._unread: set[str] = set()
+        """Runs of which it was told that nothing can be done with them."""
 
     def own(self, worker: str, working_on: set[str]) -> None:
         """Gives back runs that the engine gave this worker and that it does not work on, nor is about to."""
