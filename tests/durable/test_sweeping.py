@@ -288,6 +288,7 @@ async def test_a_fork_may_take_its_time_and_goes_on_when_whoever_made_it_is_lost
         fork = work.engine.fork
 
         def slowly(*arguments: Any) -> None:
+            time.sleep(1)
             fork(*arguments)
             time.sleep(1)
 
