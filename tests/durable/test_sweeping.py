@@ -260,6 +260,25 @@ async def test_what_was_begun_and_not_finished_by_others_is(database_url: str) -
         assert (await work.over(crossed)).state is RunState.FINISHED
 
 
+async def test_a_run_that_is_found_again_is_begun_once(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with at_work(sqlite_url, agent=FULL) as work:
+        submit, gate = work.worker._engine.submit, work.deeds.hold("a")
+
+        def slowly(*arguments: Any) -> None:
+            submit(*arguments)
+            time.sleep(0.5)
+
+        monkeypatch.setattr(work.worker._engine, "submit", slowly)
+        work.scripts["found"] = [call("look", text="a"), say("Done.")]
+        spec = RunSpec(prompt=user("found"))
+        await asyncio.to_thread(lambda: work.ledger.add("found", spec, queue="toolwire", priority=0, timeout=None))
+        assert await happens(lambda: work.deeds.started)
+        await asyncio.sleep(0.8)
+        gate.set()
+        info = await work.over("found")
+        assert (info.state, info.begins, work.deeds.started) == (RunState.FINISHED, 1, ["a"])
+
+
 async def test_a_fork_without_its_steps_is_never_run(sqlite_url: str) -> None:
     async with at_work(sqlite_url, agent=FULL) as work:
         run = await work.submit(call("save", text="a"), say("Done."))

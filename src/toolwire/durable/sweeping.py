@@ -125,7 +125,8 @@ class Sweep:
             error = DurableFailed("the fork was not finished", hint=f"Fork {info.forked} again.").info()
             self._ledger.stop(run, RunState.FAILED, RunFailed(error, 0), error)
         elif info is not None:
-            self._engine.submit(run, info.queue, info.priority)
+            # Where nobody is given it before it is moved, which would take it from them.
+            self._engine.submit(run, WAITING_QUEUE, info.priority)
             self._engine.move(run, info.queue)
 
     def _late(self, run: str) -> None:
