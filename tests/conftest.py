@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
+from progress import Progress
 from tickets import counting
 
 # No test is held to a clock: what takes long on a busy machine is not wrong.
@@ -19,6 +20,14 @@ settings.load_profile("unhurried")
 
 # What a shell starts in the background ignores Ctrl-C, and so would every program that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Whoever asks for more with -v gets pytest's own lines."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and config.get_verbosity() < 1:
+        config.pluginmanager.register(Progress(reporter))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -67,6 +67,7 @@ class Supervised:
         self._said = b""
         self._whole = False
         self._ending = False
+        self._late: asyncio.TimerHandle | None = None
         self._start(program, drain, memory, processes, stdin, stdout)
         self._loop.add_reader(self._control, self._hear)
         self._loop.add_reader(self._output, self._read)
@@ -196,6 +197,9 @@ class Supervised:
             self.end()
 
     def _close_output(self) -> None:
+        if self._late is not None:
+            # A live timer keeps the loop from dropping the cancelled ones behind it, and with them the tools.
+            self._late.cancel()
         if self._output >= 0:
             self._captured.feed(b"")
             self._loop.remove_reader(self._output)
@@ -208,7 +212,7 @@ class Supervised:
         """No process is left; what they wrote may still be on its way."""
         self._control.close()
         if self._output >= 0:
-            self._loop.call_later(LATE_OUTPUT_SECONDS, self._close_output)
+            self._late = self._loop.call_later(LATE_OUTPUT_SECONDS, self._close_output)
         else:
             self._close_output()
 
