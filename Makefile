@@ -22,7 +22,7 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 RUNS ?= 100000
 MINUTES ?=
 
-.PHONY: help setup run test check bench fuzz figures docs lock clean
+.PHONY: help setup run test test-all check bench fuzz figures docs lock clean
 
 help: ## This list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -73,8 +73,12 @@ setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too
 run: setup ## Open the chat: on a small model on this machine, or on your provider where a key is set
 	@$(BIN)/toolwire chat
 
-test: $(VENV)/.test $(VENV)/.node ## All tests, in parallel (about nine minutes on two cores; fetches the embedded model once)
-	@echo "Testing (about nine minutes) …"
+test: $(VENV)/.test ## Run the tests (about five minutes on two cores)
+	@echo "Testing (about five minutes) …"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures and not thorough" -q
+
+test-all: $(VENV)/.test $(VENV)/.node $(VENV)/.bench ## Run all tests, the thorough ones too: large counts, the embedded model, PostgreSQL, Node.js (about ten minutes)
+	@echo "Running all tests (about ten minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures" -q
 
 check: $(VENV)/.test $(VENV)/.bench ## Format, lint and strict types (under a minute)

@@ -93,6 +93,7 @@ def broken_off(wire: str, words: str) -> web.Response:
     return web.Response(body=body(wire, Text("So "), Error(words)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("end", [refused, broken_off])
 @pytest.mark.parametrize(("model", "wire"), [("openai:m", "openai-chat"), ("ollama:m", "ollama")])
 async def test_no_canary_is_left_anywhere(

@@ -210,6 +210,7 @@ def test_core_keeps_what_must_go_back(row: dict[str, Any]) -> None:
     check_kept(row)
 
 
+@pytest.mark.thorough
 @parametrize(every_row(core=True))
 def test_core_does_not_depend_on_cuts(row: dict[str, Any]) -> None:
     check_cuts(row, random_runs=30)
@@ -229,6 +230,7 @@ def sample() -> list[dict[str, Any]]:
     return list(chosen.values())
 
 
+@pytest.mark.thorough
 @parametrize(sample())
 def test_truncated_near_its_end_nothing_runs(row: dict[str, Any]) -> None:
     size = row["bytes"]

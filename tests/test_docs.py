@@ -69,7 +69,7 @@ def test_examples_compile(path: Path, where: str, code: str, _: bool) -> None:
     compile(code, str(path), "exec")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 def test_the_code_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """With the embedded model: the answer holds what the tool said."""
@@ -85,10 +85,11 @@ def test_the_code_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None
 def followed(path: Path) -> Any:
     """A page to follow; one whose commands ask the embedded model takes its turn among the tests that do."""
     needs_model = any(block.notes.get("model") == "local" for block in fences(path.read_text()))
-    marks = [pytest.mark.slow, pytest.mark.xdist_group("local-model")] if needs_model else []
+    marks = [pytest.mark.thorough, pytest.mark.xdist_group("local-model")] if needs_model else []
     return pytest.param(path, id=name_of(path), marks=marks)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", [followed(path) for path in CONSOLES])
 def test_commands_print_what_the_page_says(path: Path) -> None:
     # Its path must be as short as a real home's: lines with it in them are folded.

@@ -15,6 +15,8 @@ from feeding import call, sse
 from test_docs import ROOT, blocks
 from wire_bodies import Call, End, Text, body
 
+pytestmark = pytest.mark.thorough
+
 PAGE = ROOT / "docs" / "sdks.md"
 EXAMPLES = [code for _, code, to_run in blocks(PAGE) if not to_run]
 SETUP, *REST = EXAMPLES

@@ -9,6 +9,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from scripts import docs_site
 
+pytestmark = pytest.mark.thorough
+
 LOADING = {
     "script": "src",
     "link": "href",

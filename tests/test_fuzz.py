@@ -19,6 +19,8 @@ from bench.wires.subject import BOUNDS
 from toolwire.embedded.registry import format_names
 from toolwire.providers.wires import WIRES
 
+pytestmark = pytest.mark.thorough
+
 KEPT = sorted((Path(__file__).parent / "data" / "fuzz").glob("*.*"))
 RUNS = 500
 FAMILY_RUNS = 60

@@ -417,6 +417,7 @@ def cut(draw: st.DrawFn, text: str) -> list[str]:
     return [text[start:end] for start, end in itertools.pairwise(edges)]
 
 
+@pytest.mark.thorough
 @given(data=st.data(), text=documents())
 @settings(max_examples=300, deadline=None)
 def test_any_value_at_any_cuts_gives_its_leaves(data: st.DataObject, text: str) -> None:
@@ -426,6 +427,7 @@ def test_any_value_at_any_cuts_gives_its_leaves(data: st.DataObject, text: str) 
     assert read(text) == (fields, broken, complete)
 
 
+@pytest.mark.thorough
 @given(data=st.data(), text=documents())
 @settings(max_examples=300, deadline=None)
 def test_damaged_values_never_raise_and_never_depend_on_cuts(data: st.DataObject, text: str) -> None:

@@ -125,6 +125,7 @@ def test_bytes_that_are_no_utf_8(wire: str, bad: bytes) -> None:
 # A connection cut anywhere.
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wire", WIRES)
 def test_cut_anywhere(wire: str) -> None:
     before, data = body(wire, *PIECES), body(wire, *PIECES, End())

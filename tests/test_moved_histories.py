@@ -151,6 +151,7 @@ def tries(count: int) -> settings:
     return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", WIRES)
 @tries(12)
@@ -159,6 +160,7 @@ def test_every_format_goes_on_at_every_other(source: str, target: str, data: st.
     check_moved(target, data.draw(histories((source,))), (source,))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", TARGETS)
 @tries(60)
 @given(history=histories(WIRES), tools=st.booleans())
@@ -221,6 +223,7 @@ def recorded(row: dict[str, Any], wire: str) -> Message:
     return answer
 
 
+@pytest.mark.thorough
 @needs_corpus
 @pytest.mark.parametrize("target", TARGETS)
 def test_recorded_answers_go_on_everywhere(target: str) -> None:

@@ -53,6 +53,7 @@ def cut_short_and_begun_again(made: list[bytes], place: int) -> list[bytes]:
     return [*made[:place], *made]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "change",
     [without, twice, swapped, moved_to_the_start, moved_to_the_end, cut_short_and_begun_again],
@@ -78,6 +79,7 @@ NEW_KINDS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wire", WIRES)
 def test_events_of_kinds_yet_unknown_change_nothing(wire: str) -> None:
     _, expected = outcome(body(wire, *PIECES, End()), wire)

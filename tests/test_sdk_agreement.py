@@ -91,6 +91,7 @@ def servable(wire: str, *, core: bool) -> list[dict[str, Any]]:
     return [row for shape in shapes for row in rows(shape, core=core) if row["kind"] != "jsonarray"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wire", dict.fromkeys(WIRES.values()))
 async def test_sdk_agrees_wherever_it_succeeds(wire: str) -> None:
     agreed, differing, failed = await agreement(wire, servable(wire, core=True))

@@ -127,6 +127,7 @@ async def compare(way: str, found: list[dict[str, Any]]) -> Comparison:
     return compared
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", SHAPES)
 async def test_objects_say_what_the_bytes_say(way: str) -> None:
     found, listed = recordings(way), DIFFERENCES.get(way, {})
@@ -148,6 +149,7 @@ async def test_objects_of_the_whole_index(way: str) -> None:
     assert len(compared.differing) < len(found) / 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ASYNC)
 async def test_objects_of_asynchronous_clients(way: str) -> None:
     """Every third recording: the objects are the same, only the way to them is another."""

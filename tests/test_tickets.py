@@ -87,6 +87,7 @@ async def test_bypass():
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("code", "failed"), [(BYPASS, True), ("def test_nothing():\n    pass\n", False)])
 def test_the_suite_fails_when_something_ran_without_a_ticket(tmp_path: Path, code: str, failed: bool) -> None:
     """A suite of one test, with the conftest of this one."""

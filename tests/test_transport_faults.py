@@ -259,6 +259,7 @@ async def test_a_body_of_exactly_the_limit_is_whole() -> None:
         assert await collect(transport, post(url)) == (b"x" * 99, None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("status", ["200 OK", "500 Oops"])
 async def test_a_decompression_bomb_is_bounded(status: str) -> None:
     packer = zlib.compressobj(9, wbits=31)

@@ -71,6 +71,7 @@ def test_a_body_of_our_own(table: str, row: str) -> None:
         assert (stream.usage.input_tokens, stream.usage.output_tokens, stream.usage.total_tokens) == case.usage
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("table", "row"), CASES)
 def test_it_does_not_depend_on_cuts(table: str, row: str) -> None:
     check_every_cut(TABLES[table][row].body, TABLES[table][row].wire)

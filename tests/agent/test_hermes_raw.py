@@ -23,7 +23,7 @@ from toolwire.stream.invocation import ToolInvocation
 from toolwire.tools.definition import ToolDefinition
 from toolwire.tools.demo import demo_tools
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("local-model")]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300), pytest.mark.xdist_group("local-model")]
 
 QUESTION = "What is 12 * 7?"
 SUMS = (("What is 3 + 4?", "3 + 4"), ("How much is 15 - 6?", "15 - 6"), ("Calculate 8 / 2.", "8 / 2"))

@@ -14,7 +14,7 @@ from toolwire.agent.events import AgentEvent, RunFinished, ToolFinished, ToolSta
 from toolwire.local.weights import install_weights
 from toolwire.tools.demo import demo_tools
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("local-model")]
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("local-model")]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from toolwire.local.weights import install_weights
 from toolwire.messages import Message
 from toolwire.tools.demo import demo_tools
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("local-model")]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300), pytest.mark.xdist_group("local-model")]
 
 FORMATS = ["xml", "json", "sentinel"]
 

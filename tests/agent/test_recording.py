@@ -76,6 +76,7 @@ def spoken(secret: str) -> list[Text]:
     return [Text(secret[at : at + 5]) for at in range(0, len(secret), 5)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chop", [0, 17])
 @pytest.mark.parametrize("provider", [name for name in PROVIDERS if name != "mistral"])
 async def test_no_secret_is_in_a_recording(

@@ -361,6 +361,7 @@ async def test_an_agent_that_ran_as_a_tool_is_played_from_its_events(tmp_path: P
     assert len(made) == 2
 
 
+@pytest.mark.thorough
 def test_random_recordings_replay() -> None:
     found = replays(4, seed=3)
     assert found.faults == []

@@ -572,12 +572,14 @@ def test_a_fork_may_not_use_it(store: SessionStore) -> None:
 # ---- the proofs, in small
 
 
+@pytest.mark.thorough
 def test_killed_before_and_after_commits() -> None:
     found = sessions.killed(10, seed=1)
     assert found.faults == []
     assert found.runs > 5
 
 
+@pytest.mark.thorough
 def test_killed_at_any_moment() -> None:
     found = sessions.killed_anywhere(5, seed=1)
     assert found.faults == []

@@ -14,6 +14,7 @@ from toolwire.errors import SessionFailed
 from toolwire.messages import Message, TextPart, user
 
 
+@pytest.mark.thorough
 def test_flips_and_cuts() -> None:
     found = sessions.damaged(250, seed=1)
     assert found.faults == []

@@ -48,6 +48,7 @@ def every() -> list[Chain]:
     return list(chains(core=False))
 
 
+@pytest.mark.thorough
 @needs_corpus
 def test_every_recorded_chain_is_walked_to_its_end() -> None:
     walked: Counter[str] = Counter()
@@ -81,14 +82,14 @@ def test_a_walk_can_fail(wire: str) -> None:
     assert any("something else" in words for words in faults)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 def test_the_embedded_model_with_a_built_in_tool() -> None:
     found = embedded_runs(1, 3)
     assert found.faults == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 async def test_an_interrupt_while_the_embedded_model_starts() -> None:
     install_weights()

@@ -305,6 +305,7 @@ def test_a_start_is_on_the_disk_before_it_goes_on(path: Path, monkeypatch: pytes
     assert synced == [["c1", "c1"]]
 
 
+@pytest.mark.thorough
 def test_every_acknowledged_record_survives_kill_9() -> None:
     found = proofs.killed(20, seed=1)
     assert (found.runs, found.faults) == (20, [])

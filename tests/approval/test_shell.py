@@ -93,6 +93,7 @@ def test_a_loop_that_changes_folders_has_no_known_folder() -> None:
     assert all(any(word.kind is WordKind.DYNAMIC for word in command.folders) for command in line.commands)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "piece",
     [

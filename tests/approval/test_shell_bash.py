@@ -11,6 +11,7 @@ from toolwire.approval.commands.shell import read_command_line
 pytestmark = pytest.mark.skipif(not BASH, reason="there is no bash on this machine to compare with")
 
 
+@pytest.mark.thorough
 def test_bash_runs_nothing_that_was_not_read() -> None:
     found = bash_runs_nothing_unseen(count=500, seed=7)
     assert not found.faults

@@ -75,6 +75,7 @@ def test_arguments_read_as_a_person_would_write_them(arguments: dict[str, Any], 
     assert read_arguments(text) == arguments
 
 
+@pytest.mark.thorough
 def test_random_arguments_read_back_exactly() -> None:
     found = shown_and_read_back(400, seed=6)
     assert found.runs == 400

@@ -248,7 +248,7 @@ await client.close();
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_official_client_for_node(home: Path) -> None:
     folders = [Path(sys.prefix) / "node" / "node_modules"]
     sdk = next(

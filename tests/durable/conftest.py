@@ -1,4 +1,4 @@
-"""Every test that takes `database_url` runs with an SQLite file and with a real PostgreSQL, each empty."""
+"""Every test that takes `database_url` runs with an SQLite file and, in `make test-all`, with a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def postgres_url(postgres_server: Server) -> Iterator[str]:
     postgres_server.drop(url)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.thorough)])
 def database_url(request: pytest.FixtureRequest) -> str:
     url: str = request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
     return url

@@ -420,6 +420,7 @@ def simulated(url: str, choices: Sequence[random.Random]) -> None:
         database.close()
 
 
+@pytest.mark.thorough
 @settings(
     max_examples=30,
     deadline=None,

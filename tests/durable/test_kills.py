@@ -25,7 +25,7 @@ from toolwire.agent.events import RunFinished, ToolFinished
 from toolwire.durable.records import AttemptWithdrawn, RunEvent, RunInfo
 from toolwire.stream.segments import SegmentEvent
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(autouse=True, scope="module")

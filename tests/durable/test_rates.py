@@ -98,6 +98,7 @@ for _ in range(processes):
 """
 
 
+@pytest.mark.thorough
 def test_four_processes_together_keep_the_pace(database: Database, database_url: str) -> None:
     rate, number, processes = Rate(40, 1.0), 10, 4
     given = json.dumps([database_url, *rate, number, processes])

@@ -182,6 +182,7 @@ async def played(url: str, name: str, *rounds: list[Cut]) -> list[tuple[list[Any
         return list(await asyncio.gather(*(one(number, cuts) for number, cuts in enumerate(rounds))))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in STORIES if name != "an answer that is another one"])
 async def test_a_run_that_is_cut_goes_on_as_if_nothing_had_been(sqlite_url: str, name: str) -> None:
     turns = STORIES[name]["turns"]
@@ -202,6 +203,7 @@ async def test_a_run_that_is_cut_goes_on_as_if_nothing_had_been(sqlite_url: str,
         assert [each.position for each in live] == sorted({each.position for each in live})
 
 
+@pytest.mark.thorough
 async def test_a_run_that_is_cut_again_and_again_comes_to_its_end(database_url: str) -> None:
     cuts = [(1, 0, 0), (1, 0, 3), (2, 0, 0), (2, 0, 2), (3, 0, 1)]
     whole, cut = await played(database_url, "calls", [], cuts)

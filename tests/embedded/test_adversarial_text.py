@@ -64,6 +64,7 @@ SMALL = Limits(held=400)
 """So that what is held is full many times over."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_", READERS)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_work_grows_with_the_text(format_: str, name: str) -> None:
@@ -109,6 +110,7 @@ def test_limits_end_an_answer_the_same_at_every_cut(format_: str, name: str) -> 
     assert all(part[2] for part in reading.outcome if part[0] == "broken")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_", FORMATS)
 def test_what_is_held_is_bounded(format_: str) -> None:
     """However long an opener goes on without becoming a call, text comes out again."""

@@ -22,7 +22,7 @@ from toolwire.local.weights import install_weights
 from toolwire.messages import Message, TextPart, ToolCallPart, ToolResultPart, system, tool_results, user
 from toolwire.tools.registry import ToolRegistry
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("local-model")]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300), pytest.mark.xdist_group("local-model")]
 
 TOOLS = ToolRegistry([{"name": "add", "description": "Adds.", "parameters": {"type": "object", "properties": {}}}])
 HERMES = text_format("hermes")

@@ -59,6 +59,7 @@ def test_a_marked_syntax_is_found(name: str, case: dict[str, Any]) -> None:
     assert written <= {name, ALIKE.get(name, name)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "mark", [*ALONE, *FOLLOWED, "[TOOL_CALLS]", "<tool_call>", "<function=", "<|action_start|>", "<|start|>assistant"]
 )

@@ -42,6 +42,7 @@ def test_a_call_in_a_value_is_part_of_the_value(name: str) -> None:
             assert read_text(name, random_pieces(text, rng)).calls == [("echo", call.arguments)], text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FAMILIES)
 def test_answers_at_every_cut(name: str) -> None:
     answers = FamilyAnswers(name, seed=99)
@@ -53,6 +54,7 @@ def test_answers_at_every_cut(name: str) -> None:
         check_truncated(name, answer.text, answer.tools, every=every, reasoning=answer.opened)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FAMILIES)
 def test_spoiled_answers_keep_the_laws(name: str) -> None:
     """Something taken out, doubled, exchanged or moved: no cut makes a difference, and every character comes out."""
@@ -70,6 +72,7 @@ def test_spoiled_answers_keep_the_laws(name: str) -> None:
         check_truncated(name, text, answer.tools, every=every, reasoning=answer.opened)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FAMILIES)
 def test_any_soup_of_marks_keeps_the_laws(name: str) -> None:
     check_family_soup(name, 0, 250)

@@ -303,6 +303,7 @@ def test_what_a_grammar_lets_through_is_one_call(name: str) -> None:
         assert [part[0] for part in outcome] == ["call"], (written, outcome)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HELD_FORMATS)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_tools(name: str, seed: int) -> None:

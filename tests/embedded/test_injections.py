@@ -65,6 +65,7 @@ def test_reasoning_refusals_and_alternatives(name: str, handler_type: type[Parsi
         assert handler.calls == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FORMATS)
 def test_file_contents(name: str) -> None:
     """What is written into a file is written into the file: one call, with exactly this content."""
@@ -111,6 +112,7 @@ def test_tool_names(name: str) -> None:
         assert read_text(format_, [text]).calls == [], text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FORMATS)
 def test_arguments_of_tools_that_there_are_not(name: str) -> None:
     """A call of no tool is text as a whole: nothing in it is looked at for calls."""

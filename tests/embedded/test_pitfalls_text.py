@@ -282,6 +282,7 @@ def test_w12_a_name_that_comes_late_still_makes_its_segment() -> None:
 _SIZE = 6_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize(
     "pattern",

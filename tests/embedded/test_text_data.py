@@ -154,11 +154,13 @@ def test_text_in_events_out(name: str) -> None:
     check_each(name, check_events)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FILES)
 def test_no_prefix_runs_more_than_the_whole(name: str) -> None:
     check_each(name, check_prefixes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FILES)
 def test_without_tools_and_with_other_formats(name: str) -> None:
     """Whatever a text is meant for, no reader loses a character of it or cares how it was cut."""

@@ -15,6 +15,8 @@ from feeding import check_shape, merged
 from toolwire.embedded.registry import text_format
 from toolwire.limits import DEFAULT_LIMITS, Limits
 
+pytestmark = pytest.mark.thorough
+
 COUNT = 500
 SEEDS = range(8)
 """Five formats, eight seeds, 500 answers: 20,000. A quarter of them in every run of the tests, all in the figures."""

@@ -344,6 +344,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", TEXTS)
 def test_any_text_is_read_back(text: str) -> None:
     for name, arguments in (

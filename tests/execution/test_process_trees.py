@@ -29,6 +29,7 @@ def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
 
 
+@pytest.mark.thorough
 async def test_nothing_lives_when_time_is_up() -> None:
     """All of them at once, because each takes its time."""
     tokens = {case: new_token() for case in MISBEHAVIOURS}
@@ -46,6 +47,7 @@ async def test_nothing_lives_when_time_is_up() -> None:
     assert supervisor.descendants(os.getpid()) == []
 
 
+@pytest.mark.thorough
 def test_nothing_lives_when_it_is_cancelled_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # How soon is for a machine that does nothing else.
     monkeypatch.setattr(children, "GONE_SECONDS", 60.0)

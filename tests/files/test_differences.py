@@ -140,6 +140,7 @@ def test_a_small_change_in_a_large_text_is_shown_where_it_is() -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("before", "after", "counted"),
     [

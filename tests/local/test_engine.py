@@ -399,7 +399,7 @@ def ask(model: LocalModel, body: dict[str, Any]) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 def test_the_weights_are_what_the_constants_say() -> None:
     path = install_weights()
@@ -408,7 +408,7 @@ def test_the_weights_are_what_the_constants_say() -> None:
     assert installed_weights(verify=True) == path
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 def test_the_server_names_its_model(local_model: LocalModel) -> None:
     assert local_model.needs_shaping
@@ -419,7 +419,7 @@ def test_the_server_names_its_model(local_model: LocalModel) -> None:
     assert names == [local_model.model] == ["smollm2-135m"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 def test_a_call_streams_id_and_name_first_then_pieces_of_arguments(local_model: LocalModel) -> None:
     tool = {
@@ -443,7 +443,7 @@ def test_a_call_streams_id_and_name_first_then_pieces_of_arguments(local_model: 
     assert not any(choice["delta"].get("content") for choice in choices)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 def test_a_call_cut_by_its_limit_says_so(local_model: LocalModel) -> None:
     body = shape_request(
@@ -470,7 +470,7 @@ def test_a_call_cut_by_its_limit_says_so(local_model: LocalModel) -> None:
     assert ask(local_model, body)[-1]["choices"][0]["finish_reason"] == "length"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 def test_the_real_child_ends_with_a_killed_parent() -> None:
     path = install_weights()
@@ -489,7 +489,7 @@ def test_the_real_child_ends_with_a_killed_parent() -> None:
     process.communicate()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 async def test_the_real_child_is_gone_after_stop() -> None:
     install_weights()
@@ -505,7 +505,7 @@ def environment_of(pid: int | None) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 async def test_the_child_sees_no_key(monkeypatch: pytest.MonkeyPatch) -> None:

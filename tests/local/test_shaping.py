@@ -493,7 +493,7 @@ def run(name: str, arguments: Body) -> str:
         return f"Error: {error}"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 @pytest.mark.parametrize(
     "tool", [name if name in QUICK else pytest.param(name, marks=pytest.mark.figures) for name in DEMO_DEFINITIONS]
@@ -515,7 +515,7 @@ def test_the_real_model_calls_rightly_and_answers_with_the_result(local_model: L
     assert len(wrong) <= len(asked) // 10, wrong
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
 @pytest.mark.parametrize("question", ["Tell me a joke", "Who are you?", "What is the capital of France?"])
 def test_the_real_model_talks(local_model: LocalModel, question: str) -> None:

@@ -12,6 +12,8 @@ from over_mcp.hostile_kinds import KINDS
 from toolwire.execution import attached
 from toolwire.mcp import connection as connections
 
+pytestmark = pytest.mark.thorough
+
 ANSWER, LIMIT, TIMEOUT, LOST, REFUSED, ABSENT = "answer", "limit", "timeout", "lost", "refused", "not offered"
 
 ON_CALL: list[dict[str, str]] = [

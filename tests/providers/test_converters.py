@@ -315,6 +315,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wire", WIRES)
 @given(sent=st.lists(st.dictionaries(st.sampled_from(WORDS), VALUES, max_size=4), max_size=4))
 @settings(max_examples=40)

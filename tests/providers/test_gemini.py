@@ -223,6 +223,7 @@ def test_calls(name: str) -> None:
         ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_do_not_depend_on_cuts(name: str) -> None:
     for body in both(CALLS[name][0])[:2]:
@@ -237,6 +238,7 @@ def test_calls_do_not_depend_on_cuts(name: str) -> None:
         assert cut.message == stream.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CALLS)
 def test_a_cut_answer_runs_nothing(name: str) -> None:
     """An array is whole with its `]`; SSE once a finish was there that no content followed."""

@@ -211,6 +211,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(st.dictionaries(keywords, anything | values | st.lists(anything, max_size=2), max_size=4))
 @settings(max_examples=600)
 @example({"anyOf": [{"anyOf": ["string", "null"]}], "$ref": None})
@@ -284,6 +285,7 @@ instances = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(simple, st.lists(instances, min_size=1, max_size=12))
 @settings(max_examples=600)
 def test_a_simple_schema_takes_the_same_values(schema: dict[str, Any], given_values: list[Any]) -> None:

@@ -178,6 +178,7 @@ def interleavings() -> Iterator[tuple[int, ...]]:
             yield tuple(0 if place in first else 1 if place in second else 2 for place in places)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_interleaving_gives_the_same_calls(scheme: str) -> None:
     name_of = SCHEMES[scheme]

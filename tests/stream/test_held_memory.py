@@ -13,6 +13,7 @@ from toolwire import Stream
 STREAMS = 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wire", SUBJECTS)
 def test_what_was_read_is_let_go(wire: str) -> None:
     make = SUBJECTS[wire].text_answer

@@ -267,6 +267,7 @@ def kinds(count: int, keyword: str) -> ArgumentCheck:
     return check({"r": union}, **{"$defs": names})
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
 @pytest.mark.parametrize("count", [2, 3, 5, 10, 20, 40])

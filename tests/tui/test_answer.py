@@ -167,6 +167,7 @@ _FRAGMENTS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(40))
 def test_nor_in_any_text(seed: int) -> None:
     chance = random.Random(seed)
@@ -200,6 +201,7 @@ def test_long_blocks_are_settled_on_the_way(name: str) -> None:
         assert len({len(row) for row in shown if row.startswith("│")}) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_makes_it_hang_or_hides_anything(name: str) -> None:
     source = HOSTILE[name]

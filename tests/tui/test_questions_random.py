@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 
+import pytest
+
 from toolwire.approval.request import Answer
 from toolwire.tui.questions.attention import SETTLE_SECONDS, Attention
 from tui.asking import Asking, asking, cancel, front_id, offers, request
@@ -67,6 +69,7 @@ class Watched:
         self._screen.send(key)
 
 
+@pytest.mark.thorough
 async def test_nothing_runs_by_chance() -> None:
     chance = random.Random(SEED)
     asked: dict[str, asyncio.Task[Answer]] = {}

@@ -329,6 +329,7 @@ async def test_a_provider_that_fails_is_told_of_with_what_to_do(home: Path) -> N
         await open_chat.until_seen("All done.")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [(80, 24), (200, 50), (40, 12)])
 @pytest.mark.parametrize("theme", ["dark", "light"])
 async def test_every_size_and_both_themes(home: Path, size: tuple[int, int], theme: str) -> None:

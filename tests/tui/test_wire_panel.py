@@ -283,6 +283,7 @@ async def test_it_draws_itself_while_it_is_shown() -> None:
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [80, 160])
 async def test_ten_thousand_frames_do_not_hold_the_input_up(width: int) -> None:
     """They are read in slices, and a step among them costs as much as among few."""

@@ -242,6 +242,7 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @given(st.lists(MESSAGES, max_size=9).map(b"".join), st.lists(st.integers(0, 900), max_size=4))
 @settings(max_examples=800)
 def test_runs(body: bytes, where: list[int]) -> None:

@@ -157,6 +157,7 @@ def reference(body: bytes) -> Outcome:
     return Outcome(frames)
 
 
+@pytest.mark.thorough
 @given(bodies, places)
 @settings(max_examples=1000)
 @example(b"{\\{}]", [2])
@@ -210,6 +211,7 @@ def test_an_error_brings_what_came_before_it_in_the_same_call_only() -> None:
     assert decoder.feed(b"{}") == decoder.close() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [b"x", b"[", b'"', b"\\", b'"{'])
 def test_an_element_of_100_mb_ends_within_the_bound_and_one_read(more: bytes) -> None:
     refusal = flood(JsonArrayDecoder(Limits(line=MIB)), b'[{"a":', more)
@@ -218,6 +220,7 @@ def test_an_element_of_100_mb_ends_within_the_bound_and_one_read(more: bytes) ->
     assert refusal.peak <= 2 * MIB + 40 * READ
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("unit", [b"x", b'"', b"\\", b"{", b'\\"'])
 def test_one_long_element_in_small_pieces_is_read_in_one_pass(unit: bytes) -> None:
@@ -287,6 +290,7 @@ def test_cuts_do_not_matter_for_either(start: bytes, body: bytes, where: list[in
     assert run(SseOrArrayDecoder(limits), cut(body, where)) == run(SseOrArrayDecoder(limits), [body])
 
 
+@pytest.mark.thorough
 def test_a_flood_of_blanks_is_bounded() -> None:
     refusal = flood(SseOrArrayDecoder(Limits(line=MIB)), b"\n", b" ")
     assert (refusal.what, refusal.position) == ("line", MIB + 1)

@@ -107,6 +107,7 @@ def outcome(decoder: Any, body: bytes, where: list[int]) -> tuple[list[Any], Any
     return unrolled, error, len(unrolled) != len(frames)
 
 
+@pytest.mark.thorough
 @given(streams(), places)
 @settings(max_examples=1500)
 @example(b'data: {"a":1}\n\n' * 5, [])
@@ -124,12 +125,14 @@ def test_events(body: bytes, where: list[int]) -> None:
     assert outcome(SseDecoder(keep_stray=True, join_runs=True), body, where)[:2] == plain[:2]
 
 
+@pytest.mark.thorough
 @given(lines(), places)
 @settings(max_examples=800)
 def test_lines(body: bytes, where: list[int]) -> None:
     assert outcome(NdjsonDecoder(join_runs=True), body, where)[:2] == outcome(NdjsonDecoder(), body, [])[:2]
 
 
+@pytest.mark.thorough
 @given(arrays(), places)
 @settings(max_examples=800)
 def test_elements(body: bytes, where: list[int]) -> None:
@@ -137,6 +140,7 @@ def test_elements(body: bytes, where: list[int]) -> None:
     assert outcome(SseOrArrayDecoder(keep_stray=True, join_runs=True), body, where)[:2] == plain[:2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("decoder", "body"),
     [

@@ -131,6 +131,7 @@ def test_cuts_do_not_matter(body: bytes, where: list[int], keep_stray: bool) -> 
     assert (pieces.retry, pieces.quirks, pieces.position) == (whole.retry, whole.quirks, whole.position)
 
 
+@pytest.mark.thorough
 @given(bodies, places, st.integers(0, 12), st.integers(0, 12), st.integers(0, 60))
 @settings(max_examples=1000)
 @example(b"data: abc\ndata: defg\n\n", [20], 64, 7, 64)
@@ -151,6 +152,7 @@ def test_cuts_do_not_matter_at_the_bounds(body: bytes, where: list[int], line: i
 # When, where, and from what
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pieces", "counts"),
     [
@@ -326,6 +328,7 @@ def test_a_bound_holds_to_the_byte_for_every_cut(body: bytes, limits: Limits, ou
         assert run(SseDecoder(limits), pieces) == outcome
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("start", "more", "limits", "what", "position"),
     [
