@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from functools import partial
-from importlib.util import find_spec
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -32,6 +31,7 @@ from ..cli.toolset import ToolSet
 from ..cli.visible import one_line
 from ..cli.working import find_workspace
 from ..errors import ConfigError
+from ..extras import is_installed, missing_extra
 from ..settings.loading import Loaded, load_settings
 
 
@@ -166,7 +166,10 @@ def chat(
         chosen = as_model(chosen)
         is_embedded = described(loaded, chosen, address) == EMBEDDED_WORDS
         if is_embedded and attach is None:
-            ensure_weights()
+            ensure_weights(
+                is_chosen=bool(settings.model or keeping.model or os.environ.get("TOOLWIRE_MODEL")),
+                extras=[name for name in ("chat", "local") if not is_installed(name)],
+            )
         wanted = _Wanted(
             loaded=loaded,
             options=options,
@@ -224,8 +227,9 @@ def _has_screen() -> bool:
     if not (sys.__stderr__ is not None and sys.__stderr__.isatty()):
         say("the whole screen is painted on standard error, which is no terminal here")
         return False
-    if find_spec("textual") is None:
-        say("the whole screen needs Textual, which is not installed", "pip install 'toolwire[chat]'")
+    if not is_installed("chat"):
+        missing = missing_extra("chat")
+        say(missing.message, missing.hint)
         return False
     return True
 
