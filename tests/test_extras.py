@@ -167,6 +167,16 @@ def test_the_library_says_what_to_install(environment: dict[str, str], name: str
     assert f"{EXTRAS[name].needs}, which is not installed | Install it: pip install 'toolwire[{name}]'" in done.stdout
 
 
+def test_a_traceback_says_what_to_install_too(environment: dict[str, str]) -> None:
+    done = ran(environment, "-c", "from toolwire.durable import Runs")
+    assert done.stderr.splitlines()[-2:] == [
+        "toolwire.errors.ConfigError: durable runs need DBOS, which is not installed",
+        "Install it: pip install 'toolwire[durable]'",
+    ]
+    # The failed import of the package itself is of no use to anyone.
+    assert "ModuleNotFoundError" not in done.stderr
+
+
 def test_the_extras_are_those_of_the_package() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert declared.pop("all") == [f"toolwire[{','.join(sorted(EXTRAS, key=list(EXTRAS).index))}]"]

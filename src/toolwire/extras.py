@@ -61,7 +61,9 @@ def missing_extra(
         hint += f"; {instead}"
     if name == "local" and is_musl():
         hint += f". {MUSL_NOTE}"
-    return kind(f"{EXTRAS[name].needs}, which is not installed", hint=hint, extra=name, **facts)
+    error = kind(f"{EXTRAS[name].needs}, which is not installed", hint=hint, extra=name, **facts)
+    error.add_note(hint)  # a traceback shows no hints
+    return error
 
 
 def install_command(*names: str, prefix: str | os.PathLike[str] | None = None) -> str:

@@ -52,9 +52,6 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        module = import_module(f".{home}", __name__)
-    except ImportError:
+    if home != "records":
         require("durable")
-        raise
-    return getattr(module, name)
+    return getattr(import_module(f".{home}", __name__), name)
