@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import tempfile
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,7 @@ def blocks(path: Path) -> list[tuple[str, str, bool]]:
         (
             f"{name_of(path)}:{block.line + 1}",
             "\n" * block.line + block.text,
-            not {"not run", "file"} & block.notes.keys(),
+            not {"not run", "file", "model"} & block.notes.keys(),
         )
         for block in python_fences(path)
     ]
@@ -52,6 +55,17 @@ CONSOLES = [
     for path in PAGES
     if any(block.language == "console" and "not run" not in block.notes for block in fences(path.read_text()))
 ]
+
+
+def run_cell(path: Path, code: str) -> None:
+    """As a notebook does: on a loop that runs already, with `await` anywhere."""
+
+    async def cell() -> None:
+        done = eval(compile(code, str(path), "exec", flags=PyCF_ALLOW_TOP_LEVEL_AWAIT), {"__name__": "__main__"})
+        if isawaitable(done):
+            await done
+
+    asyncio.run(cell())
 
 
 def run(path: Path, code: str) -> None:
@@ -77,7 +91,7 @@ def test_examples_run(path: Path, where: str, code: str, _: bool) -> None:
 
 @pytest.mark.parametrize(("path", "where", "code", "_"), EVERY, ids=[block[1] for block in EVERY])
 def test_examples_compile(path: Path, where: str, code: str, _: bool) -> None:
-    compile(code, str(path), "exec")
+    compile(code, str(path), "exec", flags=PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 @contextmanager
@@ -99,6 +113,9 @@ def answering(block: Block, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 FIRST, *RECIPES = python_fences(README)
+ANSWERED = [
+    (path, block) for path in PAGES if path != README for block in python_fences(path) if "model" in block.notes
+]
 
 
 def test_the_first_code_of_the_readme_runs_with_a_scripted_model(
@@ -143,6 +160,45 @@ def test_the_recipes_of_the_readme_run(
         assert "{'city': 'Paris'}" in printed
     else:
         assert printed == "18 °C and sunny.\nYes.\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "block"), ANSWERED, ids=[f"{name_of(path)}:{block.line + 1}" for path, block in ANSWERED]
+)
+def test_examples_with_a_scripted_model_run(
+    path: Path, block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All that the model says is asked for, and its last words are printed."""
+    monkeypatch.chdir(tmp_path)
+    with answering(block, monkeypatch) as code:
+        (run_cell if "notebook" in block.notes else run)(path, code)
+    last = [said[-1] for said in json.loads(block.notes["model"]).values()][-1]
+    assert last in capsys.readouterr().out
+
+
+SEARCHED = (
+    "API key",
+    "rate limit",
+    "context window",
+    "human in the loop",
+    "multi-agent",
+    "quickstart",
+    "Jupyter",
+    "FAQ",
+)
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_words_that_people_search_for_are_in_headings_or_first_lines(words: str) -> None:
+    """What search engines and readers see first: headings, and the paragraph below each."""
+    found = [path for path in DOCS.rglob("*.md") if words.lower() in seen_first(path.read_text()).lower()]
+    assert found
+
+
+def seen_first(text: str) -> str:
+    """The headings of a page with the paragraph that follows each."""
+    parts = text.split("\n\n")
+    return "\n".join(part for at, part in enumerate(parts) if "#" in (part[:1], parts[at - 1][:1]))
 
 
 def test_the_readme_is_short_before_the_first_code() -> None:
