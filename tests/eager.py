@@ -6,13 +6,21 @@ import asyncio
 import types
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import contextmanager
+from contextvars import Context, copy_context
 from typing import Any
 
 
-def _start_eagerly(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any) -> Any:
+def _start_eagerly(
+    loop: asyncio.AbstractEventLoop,
+    coroutine: Coroutine[Any, Any, Any],
+    *,
+    context: Context | None = None,
+    **options: Any,
+) -> Any:
     """A stand-in for `asyncio.eager_task_factory`, which Python 3.11 does not have."""
+    context = context or copy_context()
     try:
-        waits_for = coroutine.send(None)
+        waits_for = context.run(coroutine.send, None)
     except StopIteration as end:
         ended = loop.create_future()
         ended.set_result(end.value)
@@ -21,7 +29,7 @@ def _start_eagerly(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, An
         ended = loop.create_future()
         ended.set_exception(error)
         return ended
-    return asyncio.Task(_continue(coroutine, waits_for), loop=loop, **options)
+    return asyncio.Task(_continue(coroutine, waits_for), loop=loop, context=context, **options)
 
 
 @types.coroutine
