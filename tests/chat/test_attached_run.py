@@ -288,7 +288,9 @@ async def test_the_models_own_question_is_asked_too(root: Path, reply: str, answ
         assert len(looked.person.questions) == 1
 
 
-async def test_a_question_whose_answer_fails_at_once_is_asked_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_question_whose_answer_fails_at_once_is_asked_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     async def answer_at_once(question: str, options: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""SQLite below 3.42, which Debian 12 has: it answers `unixepoch('subsec')`, which DBOS uses, with NULL or not at all."""
+"""SQLite below 3.42, as in Debian 12: `unixepoch('subsec')`, which DBOS uses, gives NULL or does not exist."""
 
 from __future__ import annotations
 
