@@ -37,7 +37,7 @@ $(VENV)/.run: $(VENV)/.made requirements/run.txt requirements/build.txt pyprojec
 	$(PIP) install -r requirements/build.txt -r requirements/run.txt
 	$(PIP) install --no-build-isolation --no-deps -e .
 	# Relative, hence ASCII: before Python 3.13, a .pth file is read in the encoding of the locale, which may be C.
-	echo ../../../../src > $(VENV)/lib/python*/site-packages/_toolwire.pth
+	for pth in $(VENV)/lib/python*/site-packages/*_toolwire.pth; do echo ../../../../src > "$$pth"; done
 	touch $@
 
 $(VENV)/.test: $(VENV)/.run requirements/test.txt
