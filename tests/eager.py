@@ -7,6 +7,7 @@ import types
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import Context, copy_context
+from functools import partial
 from typing import Any
 
 
@@ -38,11 +39,11 @@ def _continue(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[
         try:
             sent = yield waits_for
         except BaseException as error:
-            resume, argument = coroutine.throw, error
+            resume = partial(coroutine.throw, error)
         else:
-            resume, argument = coroutine.send, sent
+            resume = partial(coroutine.send, sent)
         try:
-            waits_for = resume(argument)
+            waits_for = resume()
         except StopIteration as end:
             return end.value
 
@@ -52,7 +53,8 @@ def eager_tasks() -> Iterator[None]:
     """Start every task of the running loop eagerly inside the block."""
     loop = asyncio.get_running_loop()
     before = loop.get_task_factory()
-    loop.set_task_factory(getattr(asyncio, "eager_task_factory", _start_eagerly))
+    factory: Any = getattr(asyncio, "eager_task_factory", _start_eagerly)
+    loop.set_task_factory(factory)
     try:
         yield
     finally:
