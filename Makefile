@@ -22,10 +22,16 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 RUNS ?= 100000
 MINUTES ?=
 
-.PHONY: help setup run test test-all check bench fuzz figures docs lock clean
+.PHONY: help writable setup run test test-all check bench fuzz figures docs lock clean
 
 help: ## This list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+# Order only: an environment that is already made may be read-only.
+$(VENV)/.made: | writable
+writable:
+	@[ -e $(VENV)/.made ] || { mkdir -p $(VENV) && [ -w $(VENV) ]; } 2>/dev/null \
+		|| { echo "Cannot write to $(VENV). Put the environment elsewhere: make $(or $(MAKECMDGOALS),run) VENV=/tmp/toolwire-venv"; exit 1; }
 
 $(VENV)/.made:
 	@if [ -z "$(PYTHON)" ]; then echo "Toolwire needs Python 3.11 or newer; none was found. Give one: make PYTHON=/path/to/python3"; exit 1; fi
@@ -70,8 +76,10 @@ $(VENV)/peers/.made: $(VENV)/.made requirements/peers.txt
 setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too (once, two to three minutes)
 	@$(BIN)/toolwire local install
 
-run: setup ## Open the chat: on a small model on this machine, or on your provider where a key is set
-	@$(BIN)/toolwire chat
+run: setup ## Start the chat, with a small model on this machine or your provider if a key is set; without a terminal, show a demo
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/toolwire chat; fi
+	echo "The chat needs a terminal, and there is none here. Showing a demo instead."
+	$(BIN)/toolwire demo
 
 test: $(VENV)/.test ## Run the tests (about five minutes on two cores)
 	@echo "Testing (about five minutes) …"
