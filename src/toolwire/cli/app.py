@@ -123,7 +123,7 @@ _ALSO = {
     "run": "\nIn a pipe, standard output gets the answer alone; all else goes to standard error."
     "\nExit codes: 0 answered (also where calls were denied), 1 failed, 2 asked for wrongly, 3 a bound was reached, "
     f"130 interrupted, 143 told to end.{_KEEP}",
-    "demo": "\nAlways uses the embedded model, even if a key is set: it costs nothing and sends nothing over the network. "
+    "demo": "\nAlways uses the embedded model, even if a key is set: no cost, and nothing goes over the network. "
     "Reads no settings and saves no session. Works without a terminal, such as in a container or in CI.",
     "worker": "\nExit codes: 1 failed, 2 asked for wrongly, 130 ended by Ctrl-C, 143 told to end (SIGTERM).",
     "doctor": "\nExit codes: 0 nothing is wrong (warnings do not count), 1 something is.",

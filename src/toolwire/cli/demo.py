@@ -14,7 +14,7 @@ from .install import NAME, ensure_weights
 from .screen import Screen
 
 PROMPT = "How many miles is 42 km?"
-"""Three short arguments, so that there is something to watch, and a result that needs no files, time zones or network."""
+"""Its call has three arguments to watch, and its result needs no files, time zones or network."""
 
 
 def demo() -> int:
