@@ -78,7 +78,7 @@ setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too
 
 run: setup ## Start the chat, with a small model on this machine or your provider if a key is set; without a terminal, show a demo
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/toolwire chat; fi
-	echo "The chat needs a terminal, and there is none here. Showing a demo instead."
+	echo "The chat needs a terminal, and there is none here. Showing a demo instead." 2>/dev/null || true
 	$(BIN)/toolwire demo
 
 test: $(VENV)/.test ## Run the tests (about five minutes on two cores)
