@@ -24,7 +24,7 @@ MINUTES ?=
 .PHONY: help setup run test test-all check bench fuzz figures docs lock clean
 
 help: ## This list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 # Checked each time: .venv may be of another Python than asked for, or of a checkout that was moved.
 $(VENV)/.made: FORCE
@@ -37,7 +37,7 @@ $(VENV)/.run: $(VENV)/.made requirements/run.txt requirements/build.txt pyprojec
 	$(PIP) install -r requirements/build.txt -r requirements/run.txt
 	$(PIP) install --no-build-isolation --no-deps -e .
 	# Relative, hence ASCII: before Python 3.13, a .pth file is read in the encoding of the locale, which may be C.
-	for pth in $(VENV)/lib/python*/site-packages/*_toolwire.pth; do echo ../../../../src > "$$pth"; done
+	[ $(VENV) != .venv ] || for pth in .venv/lib/python*/site-packages/*_toolwire.pth; do echo ../../../../src > "$$pth"; done
 	touch $@
 
 $(VENV)/.test: $(VENV)/.run requirements/test.txt
@@ -71,8 +71,10 @@ $(VENV)/peers/.made: $(VENV)/.made requirements/peers.txt
 setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too (once, two to three minutes)
 	@$(BIN)/toolwire local install
 
-run: setup ## Open the chat: on a small model on this machine, or on your provider where a key is set
-	@$(BIN)/toolwire chat
+run: setup ## Start the chat, with a small model on this machine or your provider if a key is set; without a terminal, show a demo
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/toolwire chat; fi
+	echo "The chat needs a terminal, and there is none here. Showing a demo instead." 2>/dev/null || true
+	$(BIN)/toolwire demo
 
 test: $(VENV)/.test ## Run the tests (about five minutes on two cores)
 	@echo "Testing (about five minutes) …"

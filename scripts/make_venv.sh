@@ -60,7 +60,11 @@ why_anew() {
     else
         # Its scripts hold the path for which it was made.
         made_for=$(sed -n 's/^command = .* -m venv \(--clear \)\{0,1\}//p' "$venv/pyvenv.cfg" 2>/dev/null || true)
-        if [ -n "$made_for" ] && [ "$made_for" != "$(pwd -P)/$venv" ]; then
+        case $venv in
+            /*) here=$venv ;;
+            *) here=$(pwd -P)/$venv ;;
+        esac
+        if [ -n "$made_for" ] && [ "$made_for" != "$here" ]; then
             echo "it was made for $made_for"
         fi
     fi
@@ -78,6 +82,11 @@ fi
 anew=$(why_anew)
 if [ -z "$anew" ] && [ -e "$venv/.made" ]; then
     exit 0
+fi
+
+if ! { mkdir -p "$venv" && [ -w "$venv" ]; } 2>/dev/null; then
+    echo "Cannot write to $venv. Put the environment elsewhere: make VENV=/tmp/toolwire-venv" >&2
+    exit 1
 fi
 
 python=$given
