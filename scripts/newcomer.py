@@ -20,7 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 1_800
 """The longest that one command may take, on a busy machine too."""
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>78]|[()][A-Z0-9])")
+NETWORK = ("_PROXY", "CERT_FILE", "CERT_DIR", "CA_BUNDLE", "PIP_CERT", "INDEX_URL")
+"""Ends of the names of variables without which pip may not reach its index."""
 PROMPT, ANSWER = "What is 12 * 7?", "84"
+DEMO = ("convert_units", "42", "26.1", "toolwire chat")
+"""What the demo prints: the call, its argument, its result, and what to type for the chat."""
 
 
 def bare_path(folder: Path) -> Path:
@@ -50,7 +54,8 @@ def bare_command(folder: Path) -> list[str]:
         return []
     path, home = bare_path(folder / "bin"), folder / "home"
     home.mkdir()
-    return [*user, "env", "-i", f"PATH={path}", f"HOME={home}"]
+    kept = [f"{name}={value}" for name, value in os.environ.items() if name.upper().endswith(NETWORK)]
+    return [*user, "env", "-i", f"PATH={path}", f"HOME={home}", *kept]
 
 
 def run(command: list[str]) -> str:
@@ -144,7 +149,7 @@ def main() -> None:
     make = [*bare_command(folder), "make", "-C", str(clone), "--no-print-directory"]
     run([*make, "test"])
     shown = run([*make, "run"])
-    for words in ("calculate", ANSWER, "toolwire chat"):
+    for words in DEMO:
         if words not in shown:
             sys.exit(f"`make run` without a terminal did not print {words!r}.")
     chat([*make, "run"])
