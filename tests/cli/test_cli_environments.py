@@ -161,6 +161,17 @@ def test_without_an_audit_trail_the_run_says_that_no_tool_will_run(tmp_path: Pat
     assert "so no tool will run\n  Set XDG_STATE_HOME to a folder that you can write, or give --no-audit." in warned.err
 
 
+@pytest.mark.parametrize(("columns", "lines"), [(39, 24), (80, 9)])
+def test_the_chat_uses_plain_lines_in_a_terminal_that_is_too_small(columns: int, lines: int, tmp_path: Path) -> None:
+    arguments = ("chat", "--model", "openai-compatible:test", "--tools", "demo", "--base-url", "http://127.0.0.1:1")
+    with Terminal(*arguments, env={"HOME": str(tmp_path)}, size=(columns, lines)) as terminal:
+        terminal.wait_for(f"the terminal is {columns} x {lines}")
+        terminal.wait_for("You: ")
+        terminal.wait_for_editor()
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+
+
 @pytest.mark.parametrize("term", ["dumb", ""])
 def test_the_chat_uses_plain_lines_where_the_terminal_can_do_no_more(term: str, tmp_path: Path) -> None:
     with ModelServer([ANSWER]) as server:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, NamedTuple
@@ -33,6 +34,9 @@ from ..cli.visible import one_line
 from ..cli.working import find_workspace
 from ..errors import ConfigError
 from ..settings.loading import Loaded, load_settings
+
+COLUMNS, LINES = 40, 10
+"""The smallest terminal for the whole screen: below that, little but the prompt is seen."""
 
 
 def chat(
@@ -228,6 +232,15 @@ def _has_screen() -> bool:
     if not (sys.__stderr__ is not None and sys.__stderr__.isatty()):
         say("the whole screen is painted on standard error, which is no terminal here")
         return False
+    with suppress(OSError):
+        size = os.get_terminal_size(sys.__stderr__.fileno())
+        # A terminal that does not know its size says 0.
+        if 0 < size.columns < COLUMNS or 0 < size.lines < LINES:
+            say(
+                f"the terminal is {size.columns} x {size.lines}, so the chat uses plain lines",
+                f"The whole screen needs {COLUMNS} x {LINES}.",
+            )
+            return False
     if find_spec("textual") is None:
         say("the whole screen needs Textual, which is not installed", "pip install 'toolwire[chat]'")
         return False
