@@ -482,7 +482,12 @@ def test_what_programs_do_every_day(case: Case) -> None:
     )
     assert case.run(sys.executable, "-I", "-c", script).stdout == "child\nthread\n"
     if case.sandbox.means != "landlock":
-        done = case.run(sys.executable, "-I", "-c", "import multiprocessing as m; print(m.Pool(1).map(abs, [-1]))")
+        done = case.run(
+            sys.executable,
+            "-I",
+            "-c",
+            "import multiprocessing as m; print(m.get_context('fork').Pool(1).map(abs, [-1]))",
+        )
         assert done.stdout == "[1]\n"
 
 
