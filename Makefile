@@ -20,6 +20,12 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 # Mutated streams or texts of each format; MINUTES=… gives a time instead.
 RUNS ?= 100000
 MINUTES ?=
+# What `make test LOWEST=1` runs: a part that touches every dependency.
+LOWEST_TESTS := test_architecture.py test_corpus.py test_extras.py test_packaging.py test_signing.py test_telemetry.py \
+	test_transport.py test_sdk_object_faults.py agent/test_asked_like_sdks.py agent/test_loop.py agent/test_wires.py \
+	approval/test_shell.py tools cli/test_cli_app.py cli/test_cli_decode.py cli/test_cli_helping.py cli/test_cli_output.py \
+	tui/test_prompt.py tui/test_whole_chat.py over_mcp/test_mcp_connection.py over_mcp/test_mcp_serving.py \
+	durable/test_durable_runs.py local/test_engine.py
 
 .PHONY: help setup run test test-all check bench fuzz figures docs lock clean
 
@@ -56,6 +62,17 @@ $(VENV)/.node: $(VENV)/.made tests/over_mcp/package-lock.json
 	fi
 	touch $@
 
+# The lower bounds of pyproject.toml, in an environment of their own. The SDKs emit warnings when first compiled.
+$(VENV)/lowest/.made: $(VENV)/.made requirements/build.txt pyproject.toml
+	@echo "Installing the oldest supported dependencies into .venv/lowest (once, under a minute) …"
+	$(PIP) install uv
+	$(PYTHON) -m venv $(VENV)/lowest
+	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(VENV)/lowest/bin/python --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
+		pyproject.toml --all-extras --group test -c requirements/build.txt -o $(VENV)/lowest/requirements.txt
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(VENV)/lowest/bin/python -r requirements/build.txt -r $(VENV)/lowest/requirements.txt
+	$(BIN)/uv pip install --quiet --python $(VENV)/lowest/bin/python --no-build-isolation --no-deps -e .
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.run requirements/bench.txt
 	@echo "Installing what the benchmarks need (once, under a minute) …"
 	$(PIP) install -r requirements/bench.txt
@@ -76,9 +93,15 @@ run: setup ## Start the chat, with a small model on this machine or your provide
 	echo "The chat needs a terminal, and there is none here. Showing a demo instead." 2>/dev/null || true
 	$(BIN)/toolwire demo
 
-test: $(VENV)/.test ## Run the tests (about five minutes on two cores)
+ifdef LOWEST
+test: $(VENV)/lowest/.made ## Run the tests (about five minutes on two cores; LOWEST=1: a part of them, on the oldest dependencies)
+	@echo "Testing on the oldest supported dependencies (about two minutes) …"
+	$(VENV)/lowest/bin/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures and not thorough" -q $(addprefix tests/,$(LOWEST_TESTS))
+else
+test: $(VENV)/.test
 	@echo "Testing (about five minutes) …"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not figures and not thorough" -q
+endif
 
 test-all: $(VENV)/.test $(VENV)/.node $(VENV)/.bench ## Run all tests, the thorough ones too: large counts, the embedded model, PostgreSQL, Node.js (about ten minutes)
 	@echo "Running all tests (about ten minutes) …"

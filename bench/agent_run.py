@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
-import orjson
 
 from toolwire import Agent, Stream
 from toolwire.agent.events import RunFinished
@@ -106,6 +105,8 @@ def time_runs(wires: Sequence[str], deltas: int = DELTAS, rounds: int = ROUNDS) 
 
 
 def _time(wire: str, model: str, deltas: int, rounds: int) -> AgentTiming:
+    import orjson
+
     make = SUBJECTS[wire].text_answer
     assert make is not None
     body = make(deltas)

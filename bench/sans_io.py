@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from time import process_time
 
 import msgspec
-import orjson
 
 from toolwire import Stream
 
@@ -92,6 +91,8 @@ def stream_all(wire: str, reads: Sequence[bytes], *, live: bool = False) -> bool
 
 def is_plain(wire: str, body: bytes, peer: Peer | None) -> bool:
     """Whether every contender can read this body to its end, so that all do the same work."""
+    import orjson
+
     try:
         parse_all(orjson.loads, payloads(body))
         if peer is not None:
@@ -134,6 +135,8 @@ def least_times(
     wire: str, parts: Sequence[bytes], reads: Sequence[bytes], packets: Sequence[bytes], peer: Peer | None
 ) -> dict[str, float]:
     """The least processor time of each contender for one body."""
+    import orjson
+
     light: dict[str, Callable[[], object]] = {
         FLOOR: lambda: parse_all(orjson.loads, parts),
         STDLIB: lambda: parse_all(json.loads, parts),

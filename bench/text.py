@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import msgspec
-import orjson
 
 from toolwire import TextStream
 from toolwire.embedded.registry import text_format
@@ -98,6 +97,8 @@ def reading(format_: str, text: str, *, calls: int, live: bool = False) -> Step:
 
 def joining(text: str, *, parse: bool) -> Step:
     """The floor."""
+    import orjson
+
     deltas = split(text, DELTA)
 
     def step() -> None:

@@ -82,6 +82,7 @@ def test_a_run_costs_little_more_than_its_stream_or_it_is_a_miss(alone: float, k
 
 
 def test_runs_are_timed_to_their_end() -> None:
+    pytest.importorskip("orjson", reason="orjson is not installed: make test-all installs it")
     timings = agent_run.time_runs(list(SUBJECTS), deltas=20, rounds=1)
     assert [timing.wire for timing in timings] == list(agent_run.MODELS)
     assert all(len(timing.per_event) == 5 for timing in timings)

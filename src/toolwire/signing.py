@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from .errors import AuthenticationFailed, ConfigError
+from .extras import missing_extra
 from .refusals import clean
 from .transport import HttpRequest
 
@@ -52,9 +53,9 @@ class AwsSigner:
         try:
             from botocore.session import Session
         except ImportError:
-            raise ConfigError(
-                "signing requests for Amazon Bedrock needs botocore",
-                hint="Install it: pip install 'toolwire[bedrock]'; or set AWS_BEARER_TOKEN_BEDROCK to a Bedrock key.",
+            raise missing_extra(
+                "bedrock",
+                instead="or set AWS_BEARER_TOKEN_BEDROCK to a Bedrock key.",
                 provider=self._provider,
             ) from None
         problem = ""

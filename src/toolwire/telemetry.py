@@ -29,7 +29,8 @@ from .agent.events import (
 )
 from .agent.hooks import Hooks, RunFacts
 from .chunks import TokenUsage
-from .errors import ConfigError, ErrorInfo, Vetoed
+from .errors import ErrorInfo, Vetoed
+from .extras import require
 from .messages import MediaPart, Message, Part, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from .stream.invocation import ToolInvocation
 from .stream.segments import CALL_SEGMENTS, EventType, SegmentEvent, SegmentType
@@ -86,13 +87,10 @@ class OpenTelemetry(Hooks):
         agent_name: str = "",
         capture_content: bool | None = None,
     ) -> None:
-        try:
-            from opentelemetry.metrics import get_meter
-            from opentelemetry.trace import get_tracer
-        except ImportError:
-            raise ConfigError(
-                "OpenTelemetry is not installed", hint="Install it with pip install 'toolwire[telemetry]'."
-            ) from None
+        require("telemetry")
+        from opentelemetry.metrics import get_meter
+        from opentelemetry.trace import get_tracer
+
         self.agent_name = agent_name
         self.tracer: Tracer = get_tracer("toolwire", tracer_provider=tracer_provider)
         meter = get_meter("toolwire", meter_provider=meter_provider)

@@ -358,11 +358,11 @@ def test_the_way_out_and_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def test_extras_name_the_line_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.cli.doctor_machine._is_there", lambda module: module == "mcp")
+    monkeypatch.setattr("toolwire.cli.doctor_machine.is_installed", lambda name: name == "mcp")
     found = {each.name: each for each in extras()}
     assert list(found) == ["chat", "local", "mcp", "durable", "bedrock", "telemetry"]
     assert found["mcp"].state == "well"
-    assert found["local"].todo == 'pip install "toolwire[local]"'
+    assert found["local"].todo == "pip install 'toolwire[local]'"
 
 
 async def test_what_runs_for_a_model(

@@ -213,7 +213,7 @@ def test_without_the_extra_one_line_says_what_to_install(runs: Command, monkeypa
         assert ran.code == 2
         assert ran.err.splitlines()[-2:] == [
             "toolwire: durable runs need DBOS, which is not installed",
-            "  pip install 'toolwire[durable]'",
+            "  Install it: pip install 'toolwire[durable]'",
         ]
     assert run_command(["worker"]) == 2
 

@@ -20,6 +20,7 @@ import pytest
 from toolwire.errors import LocalModelError
 from toolwire.local import engine
 from toolwire.local.engine import LocalModel
+from toolwire.local.library import import_failed, load_error
 from toolwire.local.shaping import shape_request
 from toolwire.local.weights import SMOLLM2, install_weights, installed_weights
 from waiting import until
@@ -159,7 +160,7 @@ async def test_without_llama_cpp_the_error_says_how_to_install(
     (tmp_path / "fake" / "xllamacpp.py").write_text("raise ModuleNotFoundError(\"No module named 'xllamacpp'\")")
     with pytest.raises(LocalModelError, match="xllamacpp") as caught:
         await LocalModel(gguf).start()
-    assert 'pip install "toolwire[local]"' in caught.value.hint
+    assert "pip install 'toolwire[local]'" in caught.value.hint
 
 
 async def test_a_damaged_model_shows_what_llama_cpp_said(gguf: Path) -> None:
@@ -515,3 +516,48 @@ async def test_the_child_sees_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         seen = environment_of(model.pid)
     assert b"OMP_NUM_THREADS=1" in seen
     assert b"canary" not in seen
+
+
+GOMP = "libgomp.so.1: cannot open shared object file: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("loader", "message", "hint"),
+    [
+        (GOMP, "needs the system library libgomp.so.1", "apt-get install libgomp1 (Debian, Ubuntu)"),
+        ("/lib64/libc.so.6: version `GLIBC_2.38' not found", "cannot be loaded: .*GLIBC_2.38", "--force-reinstall"),
+    ],
+    ids=["libgomp", "glibc"],
+)
+async def test_what_the_loader_misses_is_named_with_the_package_to_install(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: str, message: str, hint: str
+) -> None:
+    fake_engine(tmp_path, monkeypatch)
+    (tmp_path / "fake" / "xllamacpp.py").write_text(f"raise ImportError({loader!r})")
+    with pytest.raises(LocalModelError, match=message) as caught:
+        await LocalModel(gguf).start()
+    assert hint in caught.value.hint
+    problem = load_error()
+    assert problem is not None
+    assert (problem.message, problem.hint) == (caught.value.message, caught.value.hint)
+
+
+def test_an_engine_that_loads_has_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_engine(tmp_path, monkeypatch)
+    assert load_error() is None
+
+
+def test_an_engine_that_crashes_while_it_is_loaded_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(tmp_path, monkeypatch)
+    (tmp_path / "fake" / "xllamacpp.py").write_text("import os; os.kill(os.getpid(), 11)")
+    problem = load_error()
+    assert problem is not None
+    assert "status -11" in problem.message
+
+
+def test_on_musl_the_hint_says_that_there_are_no_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.local.library.is_musl", lambda: True)
+    assert "no wheels for musl" in import_failed(GOMP).hint
+    assert "no wheels for musl" in import_failed("Error relocating").hint

@@ -9,13 +9,13 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 from urllib.request import getproxies_environment
 
 from .. import __version__
 from ..errors import ConfigError, SessionFailed
+from ..extras import EXTRAS, install_command, is_installed
 from ..folders import config_folder, state_folder
 from ..refusals import shown_url
 from .doctor_files import others_write
@@ -26,15 +26,6 @@ NEEDED = (3, 11)
 COLUMNS, LINES = 80, 24
 """What every screen fits into."""
 
-_EXTRAS = (
-    ("chat", "textual", "textual", "the chat on a whole screen"),
-    ("local", "xllamacpp", "xllamacpp", "the embedded model"),
-    ("mcp", "mcp", "mcp", "MCP servers"),
-    ("durable", "dbos", "dbos", "durable runs"),
-    ("bedrock", "botocore", "botocore", "AWS credentials for Bedrock"),
-    ("telemetry", "opentelemetry.trace", "opentelemetry-api", "traces for OpenTelemetry"),
-)
-"""Each extra, the module and the package that it brings, and what it is for."""
 _PROGRAMS = (
     ("git", "what a model is told of this folder's changes comes from it"),
     ("rg", "searching works without, only slower in large folders (ripgrep)"),
@@ -107,18 +98,11 @@ def _way_out(env: Mapping[str, str]) -> Iterator[Finding]:
 
 def extras() -> Iterator[Finding]:
     """Which optional parts are installed."""
-    for extra, module, package, purpose in _EXTRAS:
-        if not _is_there(module):
-            yield unused(extra, f"not installed ({purpose})", f'pip install "toolwire[{extra}]"')
+    for name, _, package, purpose, _ in EXTRAS.values():
+        if not is_installed(name):
+            yield unused(name, f"not installed ({purpose})", install_command(name))
             continue
-        yield well(extra, f"{package} {_version(package)} ({purpose})", package=package, version=_version(package))
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
+        yield well(name, f"{package} {_version(package)} ({purpose})", package=package, version=_version(package))
 
 
 def _version(package: str) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from ..agent.endpoint import environment
 from ..chunks import StopReason
 from ..errors import ConfigError, RateLimited, ToolwireError
+from ..extras import install_command
 from ..providers.catalog import PROVIDERS, split_model
 from ..providers.endpoint import base_url_of, key_variable, missing, resolve
 from ..providers.provider import Provider
@@ -217,10 +218,13 @@ def told(name: str, trial: Trial) -> Finding:
 
 async def embedded(seconds: float) -> list[Finding]:
     """Whether the embedded model is there, starts, and calls."""
+    from ..local.library import load_error
     from ..local.weights import installed_weights
 
     if not has_engine():
-        return [unused("engine", "not installed", 'pip install "toolwire[local]"')]
+        return [unused("engine", "not installed", install_command("local"))]
+    if (problem := await asyncio.to_thread(load_error)) is not None:
+        return [wrong("engine", problem.message, problem.hint)]
     found = [well("engine", "installed")]
     path = await asyncio.to_thread(installed_weights, verify=True)
     if path is None:

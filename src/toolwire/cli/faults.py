@@ -31,10 +31,10 @@ _USAGE_TYPES = frozenset({"ConfigError", "ToolDefinitionError"})
 
 
 def say(sentence: str, hint: str = "") -> None:
-    """One sentence for the person, and below it what to do."""
+    """One sentence for the person, and below it what to do; each line of the hint is indented."""
     lines = f"toolwire: {one_line(sentence)}\n"
     if hint:
-        lines += f"  {one_line(hint)}\n"
+        lines += "".join(f"  {one_line(line)}\n" for line in hint.split("\n") if line.strip())
     # Output comes before the words about it, also where both go to the same place.
     sys.stdout.flush()
     with suppress(OSError, ValueError):

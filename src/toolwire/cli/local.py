@@ -5,30 +5,42 @@ from __future__ import annotations
 import sys
 
 from ..errors import LocalModelError
+from ..extras import install_command
+from .faults import say
 from .inputs import as_text
 from .install import NAME, has_engine, install_with_progress
 
 
 def install() -> int:
     """Downloads the weights (about 93 MB, once) and checks them."""
+    from ..local.library import load_error
     from ..local.weights import installed_weights
 
     path = installed_weights(verify=True)
     if path is not None:
         print(f"{NAME} is installed already: {as_text(str(path))}")
-        return 0
-    path = install_with_progress()
-    print(f"{NAME} is installed, its checksum is right: {as_text(str(path))}")
+    else:
+        path = install_with_progress()
+        print(f"{NAME} is installed, its checksum is right: {as_text(str(path))}")
+    if (problem := load_error()) is not None:
+        say(f"the weights cannot be used yet: {problem.message}", problem.hint)
     return 0
 
 
 def status() -> int:
     """Says whether the embedded model can run here."""
+    from ..local.library import load_error
     from ..local.weights import installed_weights
 
     path = installed_weights()
-    is_ready = has_engine()
-    print(f"engine   {'installed' if is_ready else 'not installed (pip install toolwire[local])'}")
+    problem = load_error()
+    is_ready = problem is None
+    if not has_engine():
+        print(f"engine   not installed ({install_command('local')})")
+    elif problem is not None:
+        print(f"engine   {problem.message} {problem.hint}")
+    else:
+        print("engine   installed")
     if path is None:
         print("weights  not installed (toolwire local install)")
     else:

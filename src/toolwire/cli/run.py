@@ -267,7 +267,7 @@ def run(
         if made.servers is None:
             check_names(rules, made.tools)
         if made.is_embedded:
-            ensure_weights()
+            ensure_weights(is_chosen=bool(settings.model or keeping.model or os.environ.get("TOOLWIRE_MODEL")))
         to_attach = _attaching(names, read, made.servers)
         is_shown = not quiet and format_ != "events"
         if is_shown:

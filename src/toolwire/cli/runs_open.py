@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import importlib.util
 import math
 import os
 import signal
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from ..extras import require
 from ..settings.loading import load_settings
 from .faults import INTERRUPTED, TERMINATED
 from .inputs import as_text
@@ -28,9 +28,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def check_extra() -> None:
-    """Raises a `ConfigError` that says what to install where the engine is missing. Imports nothing."""
-    if any(importlib.util.find_spec(name) is None for name in ("dbos", "sqlalchemy")):
-        raise ConfigError("durable runs need DBOS, which is not installed", hint="pip install 'toolwire[durable]'")
+    """Raise a `ConfigError` that says what to install if the engine is missing. Imports nothing."""
+    require("durable")
 
 
 def with_runs(database: str | None, work: Callable[[Runs], Awaitable[int]]) -> int:

@@ -1,12 +1,14 @@
 """Durable runs: the agent's loop on an existing engine, so that a run outlives the process that works on it.
 
-Names are loaded when they are first used: what this needs is an extra (`pip install 'toolwire[durable]'`).
+Names are loaded when they are first used, and need `pip install 'toolwire[durable]'`.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from ..extras import require
 
 if TYPE_CHECKING:
     from .attempt import DurableAgent as DurableAgent
@@ -50,4 +52,6 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if home != "records":
+        require("durable")
     return getattr(import_module(f".{home}", __name__), name)

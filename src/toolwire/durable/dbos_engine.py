@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sqlalchemy as sa
 
 from ..errors import ConfigError, DurableFailed
+from ..extras import require
 from .engine import WAITING_QUEUE, Body, Held, Lost, QueueLimits
 from .records import FORMAT, StepInfo
 
@@ -278,10 +279,5 @@ def _serializer() -> Any:
 
 def _quiet() -> None:
     """What DBOS has to say goes to its own logger, and from there nowhere unless someone listens."""
-    try:
-        import dbos  # noqa: F401
-    except ImportError:
-        raise ConfigError(
-            "durable runs need the package dbos", hint="Install it with: pip install 'toolwire[durable]'"
-        ) from None
+    require("durable")
     logging.getLogger("dbos").setLevel(logging.CRITICAL)

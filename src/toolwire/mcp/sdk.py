@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-
-from ..errors import ConfigError
+from ..extras import require
 
 
 def check_sdk() -> None:
-    """Raises a `ConfigError` that says what to install where the SDK is missing. Imports nothing."""
-    if importlib.util.find_spec("mcp") is None:
-        raise ConfigError("MCP needs the SDK for it, which is not installed", hint="pip install 'toolwire[mcp]'")
+    """Raise a `ConfigError` that says what to install if the SDK is missing. Imports nothing."""
+    require("mcp")
 
 
 def import_sdk() -> None:

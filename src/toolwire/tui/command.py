@@ -7,7 +7,6 @@ import os
 import sys
 from contextlib import suppress
 from functools import partial
-from importlib.util import find_spec
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -33,6 +32,7 @@ from ..cli.toolset import ToolSet
 from ..cli.visible import one_line
 from ..cli.working import find_workspace
 from ..errors import ConfigError
+from ..extras import is_installed, missing_extra
 from ..settings.loading import Loaded, load_settings
 
 COLUMNS, LINES = 40, 10
@@ -173,7 +173,10 @@ def chat(
         chosen = as_model(chosen)
         is_embedded = described(loaded, chosen, address) == EMBEDDED_WORDS
         if is_embedded and attach is None:
-            ensure_weights()
+            ensure_weights(
+                is_chosen=bool(settings.model or keeping.model or os.environ.get("TOOLWIRE_MODEL")),
+                extras=[name for name in ("chat", "local") if not is_installed(name)],
+            )
         wanted = _Wanted(
             loaded=loaded,
             options=options,
@@ -241,8 +244,9 @@ def _has_screen() -> bool:
                 f"The whole screen needs {COLUMNS} x {LINES}.",
             )
             return False
-    if find_spec("textual") is None:
-        say("the whole screen needs Textual, which is not installed", "pip install 'toolwire[chat]'")
+    if not is_installed("chat"):
+        missing = missing_extra("chat")
+        say(missing.message, missing.hint)
         return False
     return True
 

