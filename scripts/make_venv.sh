@@ -84,11 +84,6 @@ if [ -z "$anew" ] && [ -e "$venv/.made" ]; then
     exit 0
 fi
 
-if ! { mkdir -p "$venv" && [ -w "$venv" ]; } 2>/dev/null; then
-    echo "Cannot write to $venv. Put the environment elsewhere: make VENV=/tmp/toolwire-venv" >&2
-    exit 1
-fi
-
 python=$given
 problems=
 if [ -z "$python" ]; then
@@ -107,6 +102,11 @@ if [ -z "$python" ]; then
     echo "No suitable Python was found. Toolwire needs CPython 3.$oldest to 3.$newest with its venv module." >&2
     printf %s "$problems" >&2
     echo "Install one, or name it: make PYTHON=/path/to/python3" >&2
+    exit 1
+fi
+
+if ! { mkdir -p "$venv" && [ -w "$venv" ]; } 2>/dev/null; then
+    echo "Cannot write to $venv. Put the environment elsewhere: make VENV=/tmp/toolwire-venv" >&2
     exit 1
 fi
 

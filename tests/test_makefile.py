@@ -65,4 +65,4 @@ def test_run_shows_the_demo_without_a_terminal(venv: Path) -> None:
 def test_a_checkout_that_cannot_be_written(target: str) -> None:
     code, output = make(target, "VENV=/dev/null/venv")
     assert code == 2
-    assert f"Cannot write to /dev/null/venv. Put the environment elsewhere: make VENV=" in output
+    assert "Cannot write to /dev/null/venv. Put the environment elsewhere: make VENV=" in output
