@@ -66,7 +66,7 @@ $(VENV)/.node: $(VENV)/.made tests/over_mcp/package-lock.json
 $(VENV)/lowest/.made: $(VENV)/.made requirements/build.txt pyproject.toml
 	@echo "Installing the oldest supported dependencies into .venv/lowest (once, under a minute) …"
 	$(PIP) install uv
-	$(PYTHON) -m venv $(VENV)/lowest
+	$(BIN)/python -m venv $(VENV)/lowest
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(VENV)/lowest/bin/python --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
 		pyproject.toml --all-extras --group test -c requirements/build.txt -o $(VENV)/lowest/requirements.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(VENV)/lowest/bin/python -r requirements/build.txt -r $(VENV)/lowest/requirements.txt
