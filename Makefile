@@ -13,11 +13,10 @@ export PIP_ROOT_USER_ACTION := ignore
 # What is compiled is kept: the tests start many Pythons.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The first interpreter that is new enough; give another with `make PYTHON=…`.
-PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
-	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$name; break; fi; done)
+# Python to make .venv with (default: the first suitable one): make PYTHON=…
+PYTHON ?=
 # Worker processes for the tests: one more than there are cores, since many tests wait for a clock or a child.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+JOBS ?= $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 # Mutated streams or texts of each format; MINUTES=… gives a time instead.
 RUNS ?= 100000
 MINUTES ?=
@@ -31,18 +30,20 @@ LOWEST_TESTS := test_architecture.py test_corpus.py test_extras.py test_packagin
 .PHONY: help setup run test test-all check bench fuzz figures docs lock clean
 
 help: ## This list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-$(VENV)/.made:
-	@if [ -z "$(PYTHON)" ]; then echo "Toolwire needs Python 3.11 or newer; none was found. Give one: make PYTHON=/path/to/python3"; exit 1; fi
-	echo "Making .venv with $(PYTHON) …"
-	$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make a virtual environment: install its venv module (Debian: python3-venv)."; exit 1; }
-	touch $@
+# Checked each time: .venv may be of another Python than asked for, or of a checkout that was moved.
+$(VENV)/.made: FORCE
+	@sh scripts/make_venv.sh $(VENV) '$(PYTHON)'
+
+FORCE:
 
 $(VENV)/.run: $(VENV)/.made requirements/run.txt requirements/build.txt pyproject.toml
 	@echo "Installing Toolwire into .venv (once, about a minute) …"
 	$(PIP) install -r requirements/build.txt -r requirements/run.txt
 	$(PIP) install --no-build-isolation --no-deps -e .
+	# Relative, hence ASCII: before Python 3.13, a .pth file is read in the encoding of the locale, which may be C.
+	[ $(VENV) != .venv ] || for pth in .venv/lib/python*/site-packages/*_toolwire.pth; do echo ../../../../src > "$$pth"; done
 	touch $@
 
 $(VENV)/.test: $(VENV)/.run requirements/test.txt
@@ -65,7 +66,7 @@ $(VENV)/.node: $(VENV)/.made tests/over_mcp/package-lock.json
 $(VENV)/lowest/.made: $(VENV)/.made requirements/build.txt pyproject.toml
 	@echo "Installing the oldest supported dependencies into .venv/lowest (once, under a minute) …"
 	$(PIP) install uv
-	$(PYTHON) -m venv $(VENV)/lowest
+	$(BIN)/python -m venv $(VENV)/lowest
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(VENV)/lowest/bin/python --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
 		pyproject.toml --all-extras --group test -c requirements/build.txt -o $(VENV)/lowest/requirements.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(VENV)/lowest/bin/python -r requirements/build.txt -r $(VENV)/lowest/requirements.txt
@@ -80,15 +81,17 @@ $(VENV)/.bench: $(VENV)/.run requirements/bench.txt
 # Each is optional: what cannot be installed is a row that says so, and is tried again the next time.
 $(VENV)/peers/.made: $(VENV)/.made requirements/peers.txt
 	@echo "Installing the libraries to compare with into an environment of their own (once, about a minute) …"
-	$(PYTHON) -m venv $(VENV)/peers
+	$(BIN)/python -m venv $(VENV)/peers
 	$(VENV)/peers/bin/python -m pip -qq --disable-pip-version-check install -r requirements/peers.txt && touch $@ \
 		|| echo "Some of them cannot be installed; their rows will say so."
 
 setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too (once, two to three minutes)
 	@$(BIN)/toolwire local install
 
-run: setup ## Open the chat: on a small model on this machine, or on your provider where a key is set
-	@$(BIN)/toolwire chat
+run: setup ## Start the chat, with a small model on this machine or your provider if a key is set; without a terminal, show a demo
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/toolwire chat; fi
+	echo "The chat needs a terminal, and there is none here. Showing a demo instead." 2>/dev/null || true
+	$(BIN)/toolwire demo
 
 ifdef LOWEST
 test: $(VENV)/lowest/.made ## Run the tests (about five minutes on two cores; LOWEST=1: a part of them, on the oldest dependencies)

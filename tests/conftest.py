@@ -25,6 +25,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Whoever asks for more with -v gets pytest's own lines."""
+    # Cohere's SDK uses a function that is deprecated on Python 3.14.
+    deprecated = r"ignore:'asyncio.iscoroutinefunction' is deprecated:DeprecationWarning:cohere\.client"
+    config.addinivalue_line("filterwarnings", deprecated)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and config.get_verbosity() < 1:
         config.pluginmanager.register(Progress(reporter))

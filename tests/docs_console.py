@@ -5,7 +5,8 @@ What a block needs stands in comments right before it, which no reader sees:
 
     <!-- file: weather.py -->           the block is the content of this file (any language)
     <!-- model: ["It is 18 °C."] -->    what a scripted model on loopback answers, one answer a request: a text, or a
-                                        list of texts and {"call": NAME, "arguments": {...}}
+                                        list of texts and {"call": NAME, "arguments": {...}}; in a Python block
+                                        {PROVIDER: [ANSWER, …]} for openai and anthropic
     <!-- model: local -->               the embedded model answers
     <!-- typed: ["y"] -->               the block runs at a terminal, and each is typed when the next question stands
                                         there; ["You: ", "y"] in place of "y" says
@@ -110,12 +111,17 @@ def fits(expected: Sequence[str], printed: str) -> bool:
 
 def scripted(words: str) -> ScriptedModel:
     """The model of a `model:` comment."""
+    return scripted_answers(json.loads(words))
+
+
+def scripted_answers(answers: list[Any], wire: str | None = None) -> ScriptedModel:
+    """A model that says this; a server of it speaks `wire`, or else OpenAI's chat completions."""
 
     def said(piece: Any) -> Any:
         return say(piece) if isinstance(piece, str) else call(piece["call"], piece.get("arguments", {}))
 
     return ScriptedModel(
-        [said(one) if isinstance(one, str) else [said(piece) for piece in one] for one in json.loads(words)]
+        [said(one) if isinstance(one, str) else [said(piece) for piece in one] for one in answers], wire=wire
     )
 
 

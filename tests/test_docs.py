@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
 import tempfile
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripts.docs import DOCS, GENERATED
 
-from docs_console import Reader, fences, fits
+from docs_console import Block, Reader, fences, fits, scripted_answers, served
 from toolwire.embedded import registry
 from toolwire.tools import forms
 
 ROOT = DOCS.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md", *sorted(DOCS.rglob("*.md"))]
+HOST = ("https://github.com/toolwire/toolwire/blob/main/", "https://github.com/toolwire/toolwire/tree/main/")
+RAW = "https://raw.githubusercontent.com/toolwire/toolwire/main/"
+"""Where the files of this repository are read: the README is also shown by the package index, which has no others."""
 
 
 def name_of(path: Path) -> str:
-    return str(path.relative_to(DOCS)) if path.is_relative_to(DOCS) else path.name
+    return str(path.relative_to(DOCS if path.is_relative_to(DOCS) else ROOT))
 
 
 def blocks(path: Path) -> list[tuple[str, str, bool]]:
@@ -27,20 +38,34 @@ def blocks(path: Path) -> list[tuple[str, str, bool]]:
         (
             f"{name_of(path)}:{block.line + 1}",
             "\n" * block.line + block.text,
-            not {"not run", "file"} & block.notes.keys(),
+            not {"not run", "file", "model"} & block.notes.keys(),
         )
-        for block in fences(path.read_text())
-        if block.language == "python"
+        for block in python_fences(path)
     ]
 
 
+def python_fences(path: Path) -> list[Block]:
+    return [block for block in fences(path.read_text()) if block.language == "python"]
+
+
 EVERY = [(path, *block) for path in PAGES for block in blocks(path)]
-QUICK = [block for block in EVERY if block[0].name != "README.md" and block[3]]
+QUICK = [block for block in EVERY if block[0] != README and block[3]]
 CONSOLES = [
     path
     for path in PAGES
     if any(block.language == "console" and "not run" not in block.notes for block in fences(path.read_text()))
 ]
+
+
+def run_cell(path: Path, code: str) -> None:
+    """As a notebook does: on a loop that runs already, with `await` anywhere."""
+
+    async def cell() -> None:
+        done = eval(compile(code, str(path), "exec", flags=PyCF_ALLOW_TOP_LEVEL_AWAIT), {"__name__": "__main__"})
+        if isawaitable(done):
+            await done
+
+    asyncio.run(cell())
 
 
 def run(path: Path, code: str) -> None:
@@ -66,20 +91,129 @@ def test_examples_run(path: Path, where: str, code: str, _: bool) -> None:
 
 @pytest.mark.parametrize(("path", "where", "code", "_"), EVERY, ids=[block[1] for block in EVERY])
 def test_examples_compile(path: Path, where: str, code: str, _: bool) -> None:
-    compile(code, str(path), "exec")
+    compile(code, str(path), "exec", flags=PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@contextmanager
+def answering(block: Block, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The code of a block whose models answer by the script of its `model:` comment, through loopback."""
+    answers: dict[str, list[Any]] = json.loads(block.notes.get("model", "{}"))
+    typed = json.loads(block.notes.get("typed", "[]"))
+    monkeypatch.setattr("builtins.input", lambda prompt="": print(prompt) or typed.pop(0))
+    with ExitStack() as stack:
+        models = []
+        for provider, wire in (("openai", "openai-chat"), ("anthropic", "anthropic")):
+            model = scripted_answers(answers.get(provider, []), wire)
+            models.append(model)
+            monkeypatch.setenv(f"{provider.upper()}_BASE_URL", stack.enter_context(served(model)))
+            monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
+        yield "\n" * block.line + block.text
+        assert [model.left for model in models] == [0, 0], "answers of the model were not asked for"
+        assert not typed, "what is typed was not asked for"
+
+
+FIRST, *RECIPES = python_fences(README)
+ANSWERED = [
+    (path, block) for path in PAGES if path != README for block in python_fences(path) if "model" in block.notes
+]
+
+
+def test_the_first_code_of_the_readme_runs_with_a_scripted_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another model is another name: nothing else in the program changes."""
+    script = '{"openai": [[{"call": "get_weather", "arguments": {"city": "Paris"}}], "It is 18 °C."]}'
+    local, other = '"local"', '"openai:any"'
+    assert FIRST.text.count(local) == 1
+    block = Block(FIRST.line, FIRST.language, FIRST.text.replace(local, other), {"model": script})
+    with answering(block, monkeypatch) as code:
+        run(README, code)
+    assert capsys.readouterr().out == "It is 18 °C.\n"
 
 
 @pytest.mark.thorough
 @pytest.mark.xdist_group("local-model")
-def test_the_code_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_code_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """With the embedded model: the answer holds what the tool said."""
     from toolwire.local.weights import install_weights
 
     install_weights()
-    ((path, _, code, to_run),) = [block for block in EVERY if block[0].name == "README.md"]
-    assert to_run
-    run(path, code)
+    run(README, FIRST.text)
     assert "18" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("block", RECIPES, ids=lambda block: f"README.md:{block.line + 1}")
+def test_the_recipes_of_the_readme_run(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with answering(block, monkeypatch) as code:
+        run(README, code)
+    printed = capsys.readouterr().out
+    if "poem.txt" in block.text:
+        assert (tmp_path / "poem.txt").read_text() == "Bytes drift by\n"
+        assert "+Bytes drift by" in printed
+        assert printed.endswith("It is in poem.txt.\n")
+    elif "stream.feed" in block.text:
+        assert printed.startswith("start get_weather \n")
+        assert "ToolInvocation" in printed
+        assert "{'city': 'Paris'}" in printed
+    else:
+        assert printed == "18 °C and sunny.\nYes.\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "block"), ANSWERED, ids=[f"{name_of(path)}:{block.line + 1}" for path, block in ANSWERED]
+)
+def test_examples_with_a_scripted_model_run(
+    path: Path, block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All that the model says is asked for, and its last words are printed."""
+    monkeypatch.chdir(tmp_path)
+    with answering(block, monkeypatch) as code:
+        (run_cell if "notebook" in block.notes else run)(path, code)
+    last = [said[-1] for said in json.loads(block.notes["model"]).values()][-1]
+    assert last in capsys.readouterr().out
+
+
+SEARCHED = (
+    "API key",
+    "rate limit",
+    "context window",
+    "human in the loop",
+    "multi-agent",
+    "quickstart",
+    "Jupyter",
+    "FAQ",
+)
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_words_that_people_search_for_are_in_headings_or_first_lines(words: str) -> None:
+    """What search engines and readers see first: headings, and the paragraph below each."""
+    found = [path for path in DOCS.rglob("*.md") if words.lower() in seen_first(path.read_text()).lower()]
+    assert found
+
+
+def seen_first(text: str) -> str:
+    """The headings of a page with the paragraph that follows each."""
+    parts = text.split("\n\n")
+    return "\n".join(part for at, part in enumerate(parts) if "#" in (part[:1], parts[at - 1][:1]))
+
+
+def test_the_readme_is_short_before_the_first_code() -> None:
+    """Half a page: a stranger sees code without scrolling."""
+    before = README.read_text().partition("```python")[0]
+    assert len(before.split()) < 150
+
+
+def test_the_readme_is_whole_on_the_package_index() -> None:
+    """Links and pictures are absolute there, and it counts the providers that there are."""
+    from toolwire.providers.catalog import PROVIDERS
+
+    text = README.read_text()
+    assert all("://" in link for link in links(text))
+    assert re.findall(r"(\d+) providers", text)[0] == str(len(PROVIDERS))
 
 
 def followed(path: Path) -> Any:
@@ -140,15 +274,26 @@ def anchors(path: Path) -> set[str]:
     return {heading.replace(" ", "-") for heading in kept}
 
 
+def links(text: str) -> list[str]:
+    return [piece.split(")", 1)[0] for piece in text.split("](")[1:]]
+
+
+def page_of(link: str, path: Path) -> Path | None:
+    """The file that a link leads to, relative or by the address where this repository is read; None if elsewhere."""
+    for base in (*HOST, RAW):
+        if link.startswith(base):
+            return ROOT / link.removeprefix(base)
+    if "://" in link:
+        return None
+    return path.parent / link if link else path
+
+
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_links_lead_somewhere(path: Path) -> None:
-    text = path.read_text()
-    for piece in text.split("](")[1:]:
-        link = piece.split(")", 1)[0]
+    for link in links(path.read_text()):
         target, _, anchor = link.partition("#")
-        if "://" in target:
+        if (page := page_of(target, path)) is None:
             continue
-        page = path.parent / target if target else path
         assert page.exists(), link
         if anchor:
             assert anchor in anchors(page), link

@@ -198,15 +198,15 @@ async def test_a_profile_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("credential_process = /nonexistent/program", "No such file"),
+        ("credential_process = {nowhere}", "No such file"),
         (f"credential_process = /bin/echo {SECRET}", "JSONDecodeError"),
         ("credential_process = /bin/echo []", "AttributeError"),
-        ("web_identity_token_file = /nonexistent\nrole_arn = arn:aws:iam::1:role/x", "No such file"),
+        ("web_identity_token_file = {nowhere}\nrole_arn = arn:aws:iam::1:role/x", "No such file"),
     ],
 )
 async def test_a_profile_that_leads_nowhere(config: str, words: str, tmp_path: Path) -> None:
     (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws" / "config").write_text(f"[default]\n{config}\n")
+    (tmp_path / ".aws" / "config").write_text("[default]\n" + config.replace("{nowhere}", f"{tmp_path}/nowhere"))
     with pytest.raises(AuthenticationFailed, match=f"no AWS credentials: .*{words}") as error:
         await AwsSigner("eu-west-1").prepare()
     assert error.value.__context__ is None

@@ -2,10 +2,12 @@
 
 import os
 import sys
+from contextlib import suppress
 
-if sys.path[:1] == [os.getcwd()]:
-    # `python -m` looks there first, and what lies there may come from anybody.
-    del sys.path[0]
+with suppress(FileNotFoundError):  # the current folder was deleted
+    if sys.path[:1] == [os.getcwd()]:
+        # `python -m` looks there first, and what lies there may come from anybody.
+        del sys.path[0]
 
 from .cli import main
 

@@ -21,8 +21,17 @@ def state_folder(env: Mapping[str, str]) -> Path:
     return _folder(env, "XDG_STATE_HOME", ".local/state")
 
 
+def home_folder(env: Mapping[str, str]) -> Path:
+    """`$HOME`, or the home folder in the user database; a path that does not exist if neither is set.
+
+    Containers run as user ids that the database does not know. A relative path would then lead into the current folder.
+    """
+    home = env.get("HOME") or os.path.expanduser("~")
+    return Path("/nonexistent" if home == "~" else home)
+
+
 def _folder(env: Mapping[str, str], variable: str, otherwise: str) -> Path:
     given = env.get(variable, "")
     # A relative path there is invalid and is to be ignored, as the specification has it.
-    base = Path(given) if os.path.isabs(given) else Path(env.get("HOME") or os.path.expanduser("~")) / otherwise
+    base = Path(given) if os.path.isabs(given) else home_folder(env) / otherwise
     return base / "toolwire"

@@ -7,6 +7,7 @@ import hashlib
 from .approval.hidden import marked
 
 _END = "[End of"
+_PIPED = "[Piped in with the question: material, up to the line that ends with "
 
 
 def framed(what: str, text: str) -> str:
@@ -35,3 +36,33 @@ def frame_name(text: str) -> str:
         return ""
     name = first[1:-1]
     return name if rest.endswith(f"{_END} {name[:1].lower()}{name[1:]}]\n") else ""
+
+
+def piped_lines(mark: str) -> tuple[str, str]:
+    """The line before what was piped in and the one behind it. `mark` must not be in the text."""
+    return f"{_PIPED}{mark}]", f"{_END} what was piped in {mark}]"
+
+
+def unframed(text: str) -> str:
+    """What the person wrote: the text without its frames and what is in them."""
+    lines = text.split("\n")
+    last = {line: number for number, line in enumerate(lines)}
+    kept: list[str] = []
+    end = ""
+    for number, line in enumerate(lines):
+        if end:
+            end = "" if line == end else end
+        elif last.get(closing := _closing(line), -1) > number:
+            end = closing
+        else:
+            kept.append(line)
+    return "\n".join(kept).strip("\n")
+
+
+def _closing(line: str) -> str:
+    """The last line of the frame that begins with this one."""
+    if not (line.startswith("[") and line.endswith("]")):
+        return "\0"
+    if line.startswith(_PIPED):
+        return piped_lines(line[len(_PIPED) : -1])[1]
+    return f"{_END} {line[1:2].lower()}{line[2:]}"

@@ -31,6 +31,18 @@ def parse_arguments(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any
     return value
 
 
+def _fault(error: json.JSONDecodeError) -> tuple[str, int]:
+    """What is wrong and where, in the same words on every version of Python: a model is told."""
+    words = error.msg.removesuffix(" at")
+    if not words.startswith("Illegal trailing comma"):
+        return words, error.pos
+    # Python 3.13 and later find the comma; those before find what comes after it.
+    rest = error.doc[error.pos + 1 :]
+    position = error.pos + 1 + len(rest) - len(rest.lstrip(" \t\n\r"))
+    is_object = words.endswith("object")
+    return "Expecting property name enclosed in double quotes" if is_object else "Expecting value", position
+
+
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
     """The one value that `text` is; `NotStrict` otherwise. Linear in the length of the text."""
     try:
@@ -38,8 +50,8 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
     except NotStrict:
         raise
     except json.JSONDecodeError as error:
-        fault = error.msg.removesuffix(" at")
-        raise NotStrict(f"the arguments are not valid JSON: {fault} at character {error.pos}") from None
+        fault, position = _fault(error)
+        raise NotStrict(f"the arguments are not valid JSON: {fault} at character {position}") from None
     except RecursionError:
         raise NotStrict(f"the arguments are nested deeper than {limits.depth} levels") from None
     except ValueError as error:

@@ -38,6 +38,8 @@ _KEEP_ALIVE = 4.0
 
 _ERROR_BODY_SECONDS = 10.0
 """The status is known by then; the provider's words are worth a short wait, no more."""
+_OTHER_LOOP_SECONDS = 0.5
+"""How long to wait for another event loop to close its connections."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,7 +171,9 @@ class AiohttpTransport:
             if loop is here or not loop.is_running():
                 await session.close()
             else:
-                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(session.close(), loop))
+                closing = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(session.close(), loop))
+                # A loop that is blocked, as a notebook's is during `run_sync`, closes it when it runs again.
+                await asyncio.wait({closing}, timeout=_OTHER_LOOP_SECONDS)
 
     async def _session(self) -> ClientSession:
         import aiohttp

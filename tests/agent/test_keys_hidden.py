@@ -26,7 +26,12 @@ from toolwire.providers.provider import Provider
 from wire_bodies import Error, Text, body
 
 ROWS = [row for row in PROVIDERS.values() if row.keys]
-each_row = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+WIRES = {row.wire: row for row in reversed(ROWS)}
+"""The first provider of each wire: the others run with `make test-all`."""
+each_row = pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, id=row.name, marks=() if row in WIRES.values() else pytest.mark.thorough) for row in ROWS],
+)
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from toolwire.approval.request import Answer, ApprovalRequest, deny
 from toolwire.errors import ConfigError, ToolwireError, TransportError
 from toolwire.messages import Message
 from toolwire.stream.segments import EventType, SegmentEvent
+from toolwire.testing import ScriptedModel, say
 
 
 async def test_a_call_is_run_and_answered() -> None:
@@ -284,6 +286,31 @@ async def test_run_sync_where_a_loop_runs_already() -> None:
     """As in a notebook."""
     assert str(agent(Script(ADD, FIVE)).run_sync("2 + 3?")) == "It is 5."
     assert asyncio.get_running_loop().is_running()
+
+
+async def test_run_sync_after_a_run_on_the_loop_that_runs_already() -> None:
+    """As in a notebook that uses both. The server has a loop of its own: this one is blocked meanwhile."""
+    model = ScriptedModel([say("one"), say("two"), say("three")])
+    ready, done = threading.Event(), threading.Event()
+    urls: list[str] = []
+
+    async def serve() -> None:
+        async with model.serve() as url:
+            urls.append(url)
+            ready.set()
+            await asyncio.to_thread(done.wait)
+
+    server = threading.Thread(target=asyncio.run, args=(serve(),))
+    server.start()
+    try:
+        assert ready.wait(10)
+        async with Agent("openai:any", base_url=urls[0], api_key="none") as it:
+            assert [str(event) for event in await collect(it, "1")][-1] == "one"
+            assert str(it.run_sync("2")) == "two"
+            assert [str(event) for event in await collect(it, "3")][-1] == "three"
+    finally:
+        done.set()
+        server.join()
 
 
 def test_run_sync_that_a_hook_interrupts() -> None:

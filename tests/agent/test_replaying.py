@@ -50,7 +50,8 @@ from toolwire.transport import HttpRequest
 from wire_bodies import PROVIDERS
 
 ran: list[str] = []
-KEY = "toolwire-test-key-7f3a"
+KEY = "key-for-replays-7f3a"
+"""Its beginning is hidden too, and must not be the name of a folder that the checkout is in."""
 
 
 @toolwire.tool(risk="read")

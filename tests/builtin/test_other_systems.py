@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 SCRIPT = """
-import asyncio, ctypes, sys
+import asyncio, ctypes, shutil, sys, types
 import aiohttp, cyclopts, msgspec, pydantic.fields, re2, rich.console
 import toolwire
 import toolwire.cli.app
@@ -26,6 +26,8 @@ def none(*_: object, **__: object) -> None:
     raise TypeError("there is no such library")
 
 ctypes.CDLL = none
+# Since Python 3.12, `shutil.which` asks the system on Windows.
+shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=bool)
 tools = {tool.name: tool for tool in toolwire.builtin_tools()}
 print(tools["run_bash"].asks)
 import toolwire.cli.run, toolwire.cli.sandbox, toolwire.cli.undo

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from bench.trust import Found, edits
 
+from programs import needs
 from toolwire.builtin import file_text
 from toolwire.builtin.file_text import FileText, Span
 from toolwire.builtin.patching import apply_patch
@@ -59,7 +60,12 @@ def test_patches(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("proof", "count"),
-    [(edits.exact, 3_000), (edits.mixed_ends, 200), (edits.patches, 200), (edits.damaged_patches, 60)],
+    [
+        (edits.exact, 3_000),
+        (edits.mixed_ends, 200),
+        pytest.param(edits.patches, 200, marks=needs("git")),
+        pytest.param(edits.damaged_patches, 60, marks=needs("git")),
+    ],
     ids=lambda each: getattr(each, "__name__", None),
 )
 def test_the_proofs(proof: Callable[[int, int], Found], count: int) -> None:
@@ -72,6 +78,11 @@ def test_a_wrong_result_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FileText, "changed", lambda text, spans: text.plain.encode())
     assert edits.exact(100, 1).faults
     assert edits.mixed_ends(100, 1).faults
+
+
+@needs("git")
+def test_a_wrong_patch_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FileText, "changed", lambda text, spans: text.plain.encode())
     assert edits.patches(20, 1).faults
     assert edits.damaged_patches(10, 1).faults
 

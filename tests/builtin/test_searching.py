@@ -15,6 +15,7 @@ import pytest
 from bench.trust.searches import ignored_like_git, same_answers
 
 from builtin_calls import call_tool
+from programs import needs
 from toolwire.approval.rules import Decision, Rule
 from toolwire.builtin.ignoring import Glob, IgnoreFile
 from toolwire.builtin.search_pattern import Written, read_pattern
@@ -516,7 +517,7 @@ def test_the_answers_are_the_same_with_ripgrep_and_without() -> None:
     assert found.runs == 40
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed here")
+@needs("git")
 def test_what_gitignore_leaves_out_is_what_git_leaves_out() -> None:
     found = ignored_like_git(15, 3)
     assert found.faults == []

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from chat.standing_runs import StandingRun, StandingRuns, events_of_run
 from chat.talking import MODEL, KeptDesk, talking, told
+from eager import eager_tasks
 from toolwire.agent.events import (
     AgentEvent,
     ApprovalAnswered,
@@ -36,7 +37,7 @@ from toolwire.cli.assembly import Assembly, Options
 from toolwire.cli.console import PlainConsole
 from toolwire.durable.client import Runs
 from toolwire.durable.records import RunState
-from toolwire.errors import ConfigError, ErrorInfo, ToolwireError
+from toolwire.errors import ConfigError, DurableFailed, ErrorInfo, ToolwireError
 from toolwire.messages import Message
 from toolwire.stream.segments import EventType, SegmentEvent
 from toolwire.testing import call, say
@@ -285,6 +286,32 @@ async def test_the_models_own_question_is_asked_too(root: Path, reply: str, answ
         assert run.answers == answers, "no words are no answer"
         await asyncio.sleep(0.05)
         assert len(looked.person.questions) == 1
+
+
+async def test_a_question_whose_answer_fails_at_once_is_asked_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def answer_at_once(question: str, options: Sequence[str]) -> str:
+        asked.append(question)
+        return "blue"
+
+    async def fail_first(*answer: Any, **digest: Any) -> Any:
+        if len(asked) == 1:
+            raise DurableFailed("the database is locked")
+        return await StandingRuns.answer(looked.runs, *answer, **digest)
+
+    run = StandingRun("r-1", "Paint")
+    async with looking(root, run) as looked:
+        monkeypatch.setattr(looked.person, "ask_person", answer_at_once)
+        monkeypatch.setattr(looked.runs, "answer", fail_first)
+        with eager_tasks():
+            looked.follow()
+            run.ask_words("t1-1", "d1", question="Which colour?")
+            await looked.until(lambda: run.answers)
+    assert asked == ["Which colour?", "Which colour?"]
+    assert run.answers == [("t1-1", "blue", "d1")]
 
 
 async def test_what_a_question_is_about_is_told_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,10 +21,17 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 
 
 class Terminal:
-    """`program` is a file to run instead of the command."""
+    """`program` is a file to run instead of the command, `size` the columns and lines."""
 
-    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None, program: Path | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        program: Path | None = None,
+        size: tuple[int, int] = (0, 0),
+    ) -> None:
         self._master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, size[::-1])
         self._process = subprocess.Popen(
             [sys.executable, *(["-m", "toolwire"] if program is None else [str(program)]), *arguments],
             stdin=slave,

@@ -67,6 +67,7 @@ FAULTS = [
     (ConfigError("no such thing", hint="Use another."), 2, "toolwire: no such thing\n  Use another.\n"),
     (ProviderError("it\x1b[31m failed\nbadly"), 1, "toolwire: it␛[31m failed badly\n  Try again later"),
     (TimedOut("silence", hint="raise Timeouts.idle", which="idle"), 1, "--timeout"),
+    (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), 1, "Set TMPDIR to a folder"),
     (KeyboardInterrupt(), 130, ""),
     (KeyError("x"), 70, "toolwire: this is a bug in Toolwire: KeyError: 'x'\n  Run it again with TOOLWIRE_DEBUG=1"),
     (RecursionError("deep"), 70, "this is a bug in Toolwire: RecursionError: deep"),

@@ -76,6 +76,7 @@ def test_work_grows_with_the_text(format_: str, name: str) -> None:
         assert twice <= 2.4 * once + 1_000, (once, twice)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_every_pattern_at_every_cut(format_: str, name: str) -> None:

@@ -19,6 +19,11 @@ from toolwire.errors import LimitExceeded
 from toolwire.limits import Limits
 
 COUNT = 100
+QUICK = ("hermes", "llama3-json", "deepseek-v3", "qwen3-coder", "mistral-v11", "pythonic", "harmony", "glm45")
+"""Families of each kind of syntax: the others run with `make test-all`."""
+each_family = pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in FAMILIES]
+)
 WRONG = "<>\"'{}x[](),\\\n/"
 
 QUOTES = "\"'"
@@ -85,17 +90,17 @@ def check_spoiled(
     assert len(ran) <= most, ran
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each_family
 def test_what_a_spoiled_call_quotes_does_not_run(name: str) -> None:
     check_spoiled("known", name)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each_family
 def test_what_a_spoiled_call_of_an_unknown_tool_quotes_does_not_run(name: str) -> None:
     check_spoiled("unknown", name, tool="nono")
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each_family
 def test_several_quoted_calls_do_not_run(name: str) -> None:
     """Without quotes in the wrong place: one may end a string in the middle of a quoted mark, and then the next mark
     that ends a call looks like the broken call's own.
@@ -103,12 +108,12 @@ def test_several_quoted_calls_do_not_run(name: str) -> None:
     check_spoiled("two", name, calls=2, wrong="".join(mark for mark in WRONG if mark not in QUOTES))
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each_family
 def test_nothing_is_mended_after_a_broken_call(name: str) -> None:
     check_spoiled("repair", name, repair=True)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each_family
 def test_what_a_call_of_an_unknown_tool_quotes_does_not_run(name: str) -> None:
     rng = random.Random(name)
     for _ in range(5):
@@ -116,14 +121,14 @@ def test_what_a_call_of_an_unknown_tool_quotes_does_not_run(name: str) -> None:
         assert not read_text(name, [text]).calls, text
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each_family
 def test_a_spoiled_call_is_the_same_at_every_cut(name: str) -> None:
     rng = random.Random(f"{name} cuts")
     for _ in range(3):
         check_cuts(name, spoiled(quoting(name, rng, calls=1), rng), every=7)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each_family
 def test_nothing_runs_after_a_call_that_is_too_long(name: str) -> None:
     """Also where the bound is reached within a value: the stream ends there, with the limit as its error."""
     rng = random.Random(f"{name} limits")
@@ -135,7 +140,7 @@ def test_nothing_runs_after_a_call_that_is_too_long(name: str) -> None:
     assert not reading.calls
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@each_family
 def test_a_quoted_call_that_is_cut_off_does_not_run(name: str) -> None:
     """The answer ends within the value; the prompt may have opened reasoning, which the call ended."""
     rng = random.Random(f"{name} cut off")

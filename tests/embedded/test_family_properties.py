@@ -14,8 +14,8 @@ from embedded.text_feeding import FORMATS, check_cuts, check_truncated, random_p
 from embedded.text_tools import TOOLS
 from toolwire.embedded.registry import format_names
 
-QUICK, COUNT = 100, 400
-"""Answers of each family in every run of the tests; and in the figures: 20,000 in all."""
+FEW, MANY, COUNT = 20, 100, 400
+"""Answers of each family in `make test`, in `make test-all`, and in `make figures`: 20,000 in all."""
 
 
 def test_every_family_has_a_writer() -> None:
@@ -23,7 +23,14 @@ def test_every_family_has_a_writer() -> None:
     assert COUNT * len(FAMILIES) >= 20_000
 
 
-@pytest.mark.parametrize("count", [QUICK, pytest.param(COUNT, marks=pytest.mark.figures)])
+@pytest.mark.parametrize(
+    "count",
+    [
+        FEW,
+        pytest.param(MANY, marks=pytest.mark.thorough),
+        pytest.param(COUNT, marks=pytest.mark.figures),
+    ],
+)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_what_a_model_writes_is_read_back(name: str, count: int) -> None:
     faults = family_round_trips(name, 0, count)

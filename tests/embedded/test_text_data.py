@@ -108,8 +108,12 @@ def test_a_case_that_fails_is_told_and_the_rest_is_tried() -> None:
 
 
 def check_events(name: str, case: dict[str, Any]) -> None:
+    check_cut_events(name, case, every=len(case["input"]) or 1)
+
+
+def check_cut_events(name: str, case: dict[str, Any], **each: int) -> None:
     text = case["input"]
-    reading = check_cuts(format_of(name, case), text, **cuts(text), **options(case))
+    reading = check_cuts(format_of(name, case), text, **(each or cuts(text)), **options(case))
     outcome, expected = reading.outcome, case["expect"]
     assert [part[:2] for part in outcome] == [part[:2] for part in expected]
     for part, wanted in zip(outcome, expected, strict=True):
@@ -152,6 +156,12 @@ def check_history(name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_text_in_events_out(name: str) -> None:
     check_each(name, check_events)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", FILES)
+def test_text_in_events_out_at_every_cut(name: str) -> None:
+    check_each(name, check_cut_events)
 
 
 @pytest.mark.thorough

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from bench.trust.children import canaries
 
+from programs import needs
 from toolwire.errors import ConfigError
 from toolwire.execution.environment import CAREFUL_GIT, child_environment
 from toolwire.execution.process import run_process
@@ -101,9 +101,8 @@ def test_windows_needs_more_names_in_any_case(monkeypatch: pytest.MonkeyPatch) -
     assert child_environment(given) == {"SystemRoot": r"C:\Windows", "PathExt": ".EXE", "Path": "/bin"} | CAREFUL_GIT
 
 
+@needs("git")
 async def test_git_runs_nothing_from_files_that_pose_as_a_repository(tmp_path: Path) -> None:
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
     bare = tmp_path / "bare"
     (bare / "objects").mkdir(parents=True)
     (bare / "refs").mkdir()

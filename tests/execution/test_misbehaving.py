@@ -8,6 +8,7 @@ import io
 import sys
 import threading
 import time
+import warnings
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any, NoReturn
 
@@ -241,9 +242,11 @@ async def own_loop_on_the_loop(arguments: dict[str, Any]) -> Any:
 
 
 def new_policy(arguments: dict[str, Any]) -> str:
-    before = asyncio.get_event_loop_policy()
-    asyncio.set_event_loop_policy(asyncio.DefaultEventLoopPolicy())
-    asyncio.set_event_loop_policy(before)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # policies go away after Python 3.14
+        before = asyncio.get_event_loop_policy()
+        asyncio.set_event_loop_policy(asyncio.DefaultEventLoopPolicy())
+        asyncio.set_event_loop_policy(before)
     return "set"
 
 

@@ -293,3 +293,18 @@ async def test_a_variable_without_a_proper_name_is_an_error(way: str, name: str)
 def test_each_call_has_a_mark_of_its_own() -> None:
     marks = {Program.checked(["true"], "/", {}, b"").call for _ in range(100)}
     assert len(marks) == 100
+
+
+async def test_no_timer_outlives_a_program_whose_output_ends_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer in the loop would keep the tool that ran it alive, and with it its temporary folder."""
+    read = supervised.Supervised._read
+
+    def read_late(tree: supervised.Supervised) -> None:
+        if tree._control.fileno() < 0:
+            read(tree)
+
+    monkeypatch.setattr(supervised, "LATE_OUTPUT_SECONDS", 3_600.0)
+    monkeypatch.setattr(supervised.Supervised, "_read", read_late)
+    assert (await bash("echo words")).output == "words\n"
+    scheduled = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+    assert [timer for timer in scheduled if "_close_output" in repr(timer) and not timer.cancelled()] == []

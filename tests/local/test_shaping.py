@@ -12,6 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolwire.builtin.tools import builtin_tools
+from toolwire.cli.piped import framed as framed_pipe
+from toolwire.framed import framed
 from toolwire.local.engine import LocalModel
 from toolwire.local.question import Question, as_number
 from toolwire.local.shaping import shape_request
@@ -336,20 +339,109 @@ def test_how_results_are_quoted(results: list[str], quoted: str) -> None:
     assert len(json.dumps(shaped)) < 10_000
 
 
+BUILTIN = [as_openai(tool) for tool in builtin_tools()]
+LARGER = "a larger model (--model, or /model in the chat)."
+UNSUPPORTED = [
+    ("write a poem into a.txt", "write files"),
+    ("Can you please delete a.txt?", "delete files"),
+    ("read a.txt and delete it", "delete files"),
+    ("I want you to remove old.log", "delete files"),
+    ("rename a.txt to b.txt", "rename or move files"),
+    ("Copy a.txt to b.txt", "copy files"),
+    ("create a folder called x", "write files"),
+    ("Fix the bug in main.py", "change files"),
+    ("run the tests", "run commands"),
+    ("install numpy", "run commands"),
+    ("what's the weather in Paris?", "look up the weather"),
+    ("Will it rain in Oslo?", "look up the weather"),
+    ("What is the news?", "look up the news"),
+    ("Send an email to Bob", "send messages"),
+    ("Draw a cat", "make pictures"),
+]
+
+
+def refused(shaped: Body) -> str:
+    """What the model says it cannot do; empty if it may say anything else."""
+    before, cannot, said = shaped.get("grammar", "").partition('root ::= "I am a very small embedded model and cannot ')
+    assert not before or not cannot
+    assert not cannot or (said.endswith(f'{LARGER}"\n') and "tools" not in shaped)
+    return str(said)
+
+
+@pytest.mark.parametrize(("question", "job"), UNSUPPORTED)
+@pytest.mark.parametrize("tools", [DEMO, BUILTIN], ids=["demo", "builtin"])
+def test_what_it_cannot_do_is_refused_in_one_sentence(question: str, job: str, tools: list[Body]) -> None:
+    assert refused(shape_request(ask_for(question, tools))).startswith(job)
+
+
+@pytest.mark.parametrize("question", [question for question, _ in FITS] + TALK + ["How do I delete a file?"])
+def test_what_fits_and_talk_are_not_refused(question: str) -> None:
+    assert not refused(shape_request(ask_for(question)))
+
+
+@pytest.mark.parametrize("question", ["Read a.txt", "Show me the change in a.txt", "Make a list of the files here"])
+def test_reading_is_not_refused_because_another_tool_would_write(question: str) -> None:
+    assert chosen(shape_request(ask_for(question, BUILTIN)))[0] in ("read_file", "list_directory")
+
+
+def test_a_tool_that_is_named_after_it_may_do_it() -> None:
+    delete = function("delete_file", "Delete a file.", path=TEXT)
+    assert chosen(shape_request(ask_for("remove old.log", [*DEMO, delete]))) == ["delete_file"]
+    shaped = shape_request(ask_for("What's the weather in Paris?", [*DEMO, *OTHERS]))
+    assert chosen(shaped) == ["get_weather"]
+
+
+def test_text_for_a_tool_must_be_quoted() -> None:
+    shaped = shape_request(ask_for('Write "hello, World! 2 < 3" into a.txt', BUILTIN))
+    assert chosen(shaped) == ["write_file"]
+    assert offered(shaped, "content") == ["hello, World! 2 < 3"]
+    assert refused(shape_request(ask_for("Write hello into a.txt", BUILTIN)))
+
+
+PIPED = "12:01 GET /health 200\n12:02 open notes.txt, delete a.txt, 12 * 7\n"
+
+
+def with_material(question: str, material: str) -> Body:
+    body = ask_for(question)
+    body["messages"][0]["content"] = [{"type": "text", "text": text} for text in (question, material)]
+    return body
+
+
+@pytest.mark.parametrize(
+    "material", [framed_pipe(PIPED).text, framed("file src/app.log", PIPED)], ids=["piped", "attached"]
+)
+def test_material_beside_a_question_is_no_part_of_it(material: str) -> None:
+    for question in ("What is 15% of 80?", "Read notes.txt", "Delete a.txt"):
+        assert shape_request(with_material(question, material)) == shape_request(ask_for(question))
+    for question in ("Summarise this", "What went wrong?", "read this"):
+        shaped = shape_request(with_material(question, material))
+        assert refused(shaped).startswith("work on text that is piped in or attached")
+
+
 def test_questions_about_itself_are_answered_truthfully() -> None:
     for question in ("Who are you?", "What is your name?", "what can you do", "Are you ChatGPT?"):
         assert '"I am SmolLM2, a very small language model' in shape_request(ask_for(question))["grammar"]
     assert "grammar" not in shape_request(ask_for("Do you like Paris?"))
 
 
-def test_earlier_turns_are_kept_for_talk_as_far_as_they_fit() -> None:
-    messages = [{"role": "user", "content": "I am Ann " + "€" * 5000}, {"role": "assistant", "content": "Hello Ann."}]
-    messages += [{"role": "user", "content": [{"type": "text", "text": "Tell me a joke"}]}]  # type: ignore[dict-item]
-    shaped = shape_request({"messages": messages})
-    contents = [message["content"] for message in shaped["messages"]]
-    assert contents[-2:] == ["Hello Ann.", "Tell me a joke"]
-    assert contents[-3].startswith("I am Ann €")
-    assert sum(len(content.encode()) for content in contents) < 3000
+@pytest.mark.parametrize("question", ["Tell me a joke", "What is 12 * 7?", "Who are you?", "Delete a.txt"])
+def test_earlier_turns_are_not_sent(question: str) -> None:
+    earlier = [
+        {"role": "user", "content": "I am Ann and I like opera"},
+        {"role": "assistant", "content": "Hello Ann."},
+        {"role": "user", "content": "Write an opera into ann.txt"},
+        {"role": "assistant", "content": "I cannot do that, Ann."},
+    ]
+    body = ask_for(question)
+    body["messages"] = [{"role": "system", "content": "You are Ann."}, *earlier, *body["messages"]]
+    assert shape_request(body) == shape_request(ask_for(question))
+
+
+def test_a_long_prompt_is_cut_for_talk() -> None:
+    asked = [{"type": "text", "text": "Tell me a joke "}, {"type": "text", "text": "€" * 5000}]
+    shaped = shape_request({"messages": [{"role": "user", "content": asked}]})
+    assert shaped["messages"][-1]["content"].startswith("Tell me a joke €")
+    assert sum(len(message["content"].encode()) for message in shaped["messages"]) < 3000
 
 
 def test_other_keys_pass_and_limits_are_kept() -> None:
@@ -513,6 +605,25 @@ def test_the_real_model_calls_rightly_and_answers_with_the_result(local_model: L
         assert key in answer, f"{question} {answer}"
         assert "\n" not in answer
     assert len(wrong) <= len(asked) // 10, wrong
+
+
+@pytest.mark.thorough
+@pytest.mark.xdist_group("local-model")
+@pytest.mark.parametrize(
+    "body",
+    [
+        ask_for("write a poem into a.txt"),
+        ask_for("delete a.txt", BUILTIN),
+        ask_for("what's the weather in Paris?", BUILTIN),
+        with_material("summarise this", framed_pipe(PIPED).text),
+    ],
+    ids=["write", "delete", "weather", "piped"],
+)
+def test_the_real_model_says_that_it_cannot(local_model: LocalModel, body: Body) -> None:
+    said = complete(local_model, shape_request(body))
+    assert said["content"].startswith("I am a very small embedded model and cannot ")
+    assert said["content"].endswith(LARGER)
+    assert not said.get("tool_calls")
 
 
 @pytest.mark.thorough

@@ -20,6 +20,7 @@ from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import REQUEST_TIMEOUT
 
+from programs import needs
 from toolwire.errors import McpFailed
 from toolwire.mcp import http_bodies
 from toolwire.mcp.config import ServerConfig
@@ -205,6 +206,7 @@ async def test_an_address_that_cannot_be_or_may_not_be_used(
     assert words in error.message
 
 
+@needs("openssl")
 async def test_a_certificate_that_nobody_signed_is_not_trusted(tmp_path: Any) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(_certificate(tmp_path))

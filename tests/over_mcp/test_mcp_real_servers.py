@@ -24,6 +24,7 @@ from over_mcp.real_servers import (
     git_server,
     time_server,
 )
+from programs import needs
 from toolwire import Agent
 from toolwire.agent.events import ToolFinished
 from toolwire.approval.gate import Gate
@@ -235,6 +236,7 @@ async def test_files(folder: Path) -> None:
         assert "Access denied" in outside.text
 
 
+@needs("git")
 async def test_git(repository: Path) -> None:
     (repository / "a.txt").write_text("a")
     async with McpServers([git_server(repository, trusted=True)], pins=Pins(None), patience=20) as servers:

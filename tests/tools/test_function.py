@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -667,3 +668,34 @@ def test_an_alias_is_what_the_model_is_told() -> None:
     assert list(properties(find)) == ["query", "max"]
     assert run(find, {"query": "x", "max": 4}) == ("x", 4)
     assert run(find, {"query": "x"}) == ("x", 3)
+
+
+LAZY = """
+from typing import TYPE_CHECKING
+import toolwire
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+@toolwire.tool
+def half(number: int) -> Fraction:
+    "Halve a number."
+
+class Halves:
+    @toolwire.tool
+    def half(self, number: int) -> list[Fraction]:
+        "Halve a number."
+
+def part(number: list[Fraction]) -> str:
+    "Take a part."
+"""
+
+
+def test_a_type_for_type_checkers_alone_is_as_a_string_on_every_python() -> None:
+    # Before Python 3.14, annotations are evaluated at once unless they are strings.
+    future = "" if sys.version_info >= (3, 14) else "from __future__ import annotations\n"
+    names: dict[str, Any] = {"__name__": "lazy"}
+    exec(compile(future + LAZY, "lazy.py", "exec", dont_inherit=True), names)
+    for each in (names["half"], names["Halves"]().half):
+        assert as_definition(each).parameters["properties"] == {"number": {"type": "integer"}}
+    with pytest.raises(ToolDefinitionError, match=r"parameter 'number' has a type that cannot be found: .*Fraction"):
+        as_definition(names["part"])

@@ -344,9 +344,10 @@ async def test_a_long_question_opens() -> None:
 
 
 async def test_old_items_go_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.tui.conversation.MOST_ITEMS", 40)
     conversation = Conversation()
     async with Host(conversation).run_test(size=(60, 20)) as pilot:
-        for number in range(MOST_ITEMS + 30):
+        for number in range(70):
             conversation.ask(f"question {number}")
             if not number % 10:
                 await told(
@@ -358,7 +359,7 @@ async def test_old_items_go_and_come_back(monkeypatch: pytest.MonkeyPatch) -> No
         await told(conversation)
         await pilot.pause()
         await told(conversation)
-        assert len(conversation._places) <= MOST_ITEMS
+        assert len(conversation._places) <= 40
         gone = len(conversation._earlier)
         assert gone > 0
         assert conversation.card("c0") is None
@@ -375,13 +376,13 @@ async def test_old_items_go_and_come_back(monkeypatch: pytest.MonkeyPatch) -> No
             await pilot.pause()
         assert not len(conversation._earlier)
         questions = [item.plain() for item in conversation.query(Question)]
-        assert questions == [f"question {number}" for number in range(MOST_ITEMS + 30)]
+        assert questions == [f"question {number}" for number in range(70)]
         assert conversation.query(Answer).first().plain() == "answer *0*"
         assert not conversation.following
         conversation.action_follow()
         await pilot.pause()
         await conversation.draw()
-        assert len(conversation._places) <= MOST_ITEMS
+        assert len(conversation._places) <= 40
 
 
 async def test_what_is_kept_of_old_items_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

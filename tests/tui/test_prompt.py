@@ -27,6 +27,7 @@ from toolwire.tui.prompt.prompt import PLACEHOLDER
 from toolwire.tui.prompt.suggestions import Suggestions
 from toolwire.tui.prompt.typing_area import TypingArea
 from tui.gallery import keep
+from tui.screens import becomes
 from tui.screens import text as text_of
 
 Complete = Callable[[str, int], Awaitable[Completions]]
@@ -417,9 +418,8 @@ async def test_lines_that_come_at_once_are_one_text(burst: str, sent: list[str],
         for event in list(parser.feed(burst)):
             event.time = 1.0
             app.post_message(event)
-        await pilot.pause(0.1)
+        assert await becomes(pilot, lambda: app.prompt.text == left and len(app.sent) == len(sent))
         assert [text for text, _ in app.sent] == sent
-        assert app.prompt.text == left
 
 
 async def test_a_file_that_is_dropped_is_offered(tmp_path: Path) -> None:

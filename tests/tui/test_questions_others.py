@@ -16,6 +16,7 @@ from toolwire.tui.questions.person import ScreenPerson
 from toolwire.tui.questions.questions import Questions
 from tui.asking import Asking, Chat, asking, cancel, offers, request
 from tui.gallery import keep
+from tui.screens import becomes
 
 GONE = Answer(allowed=False, reason="whoever was asked has gone", who="closed")
 SCHEMA: dict[str, Any] = {
@@ -305,6 +306,7 @@ async def test_the_bell(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = Questions(person, bell=True)
     async with Chat(questions, False).run_test() as pilot:
         tasks = [asyncio.ensure_future(person(request(str(number)))) for number in (1, 2)]
-        await pilot.pause(0.05)
+        assert await becomes(pilot, lambda: rung)
+        await pilot.pause()
         assert rung == ["bell"]
         await cancel(*tasks)

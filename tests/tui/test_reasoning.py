@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from textual.containers import VerticalScroll
 
@@ -19,10 +21,11 @@ def told(item: Reasoning, *deltas: str, end: bool = True) -> None:
         item.take(event)
 
 
-async def test_it_is_one_line_and_the_newest_one_while_it_comes() -> None:
+async def test_it_is_one_line_and_the_newest_one_while_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     item = Reasoning()
     async with Host(VerticalScroll(item)).run_test(size=(60, 12)) as pilot:
         told(item, "First I lo", "ok.\nThen [red]I", " think\x1b", end=False)
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: item._began))
         await item.draw()
         await pilot.pause()
         shown = [line.strip() for line in lines(pilot.app) if line.strip()]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -182,32 +184,45 @@ BEFORE = '''\
 from collections import Counter
 
 
-def words(text: str) -> Counter[str]:
-    """How often each word stands in the text."""
+def count_words(text: str) -> Counter[str]:
+    """Count how often each word occurs."""
     return Counter(text.lower().split())
 '''
 
 
-async def test_an_edit_is_asked_about_as_a_diff(home: Path) -> None:
+@pytest.fixture
+def short_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose name is as long in every run: what is on the screen depends on that."""
+    with tempfile.TemporaryDirectory(prefix="tmp", dir="/tmp") as folder:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("XDG_CONFIG_HOME", f"{folder}/.config")
+        yield Path(folder)
+        monkeypatch.chdir(home)
+
+
+async def test_an_edit_is_asked_about_as_a_diff(short_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first picture of the README, so that it is compared with the one that is kept."""
+    home = short_home
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     (home / "words.py").write_text(BEFORE)
     arguments = {
         "path": "words.py",
-        "old_text": "    return Counter(text.lower().split())",
-        "new_text": "    return Counter(word.strip(PUNCTUATION) for word in text.lower().split())",
+        "old_text": "return Counter(text.lower().split())",
+        "new_text": 'return Counter(word.strip(".,;:!?") for word in text.lower().split())',
     }
-    look = Call("c1", "read_file", '{"path": "words.py"}')
-    edit = Call("c2", "edit_file", json.dumps(arguments))
-    first = body(WIRE, Thought("Let me look at the file first."), look, End())
-    second = body(WIRE, Text("`split()` leaves commas and full stops at the words. I strip them:"), edit, End())
-    async with chat(home, first, second, DONE, options=Options(no_mcp=True), size=(100, 40)) as open_chat:
-        await open_chat.type("Why does `words` count 'end.' and 'end' as two words? Mend it.")
+    edit = Call("c1", "edit_file", json.dumps(arguments))
+    said = Text("`split()` keeps the punctuation with the word, so `end.` and `end` differ. I strip it:")
+    first = body(WIRE, said, edit, End())
+    options = Options(no_mcp=True)
+    async with chat(home, first, DONE, model="openai:gpt-4.1", options=options, size=(100, 40)) as open_chat:
+        await open_chat.type("count_words() in words.py counts 'end.' and 'end' as two words. Fix it.")
         await open_chat.until_seen("+    return Counter(word.strip", "once", "risk")
         assert (home / "words.py").read_text() == BEFORE
-        words = "What would run is shown before it does, and nothing is yes by itself."
-        keep(open_chat.app, "00-the-chat", "toolwire chat", words)
+        words = "An edit waits for approval: the chat shows what would change before it does."
+        keep(open_chat.app, "00-the-chat", "toolwire chat", words, folder=str(home))
         await answer(open_chat, "y")
         await open_chat.until_seen("All done.")
-        assert "strip(PUNCTUATION)" in (home / "words.py").read_text()
+        assert '.strip(".,;:!?")' in (home / "words.py").read_text()
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])

@@ -14,6 +14,7 @@ from contextvars import Context
 
 from ..errors import ConfigError, ToolwireError
 from ..execution.process import ProcessResult
+from ..tasks import create_lazy_task
 from .commands import Command, ending_words, spell_seconds
 from .terminal_text import TerminalText, with_pictures
 
@@ -77,7 +78,7 @@ class Job:
         self._started = time.monotonic()
         self._loop = asyncio.get_running_loop()
         # In a context of its own: that of the call holds what holds the tools, and they must be free to go.
-        self._task = asyncio.create_task(self._run(), name=f"toolwire-job {number}", context=Context())
+        self._task = create_lazy_task(self._run(), name=f"toolwire-job {number}", context=Context())
 
     @property
     def runs(self) -> bool:

@@ -16,6 +16,7 @@ from ..cli.runs_open import check_extra, who
 from ..cli.runs_shown import as_it_is
 from ..errors import ConfigError, ToolwireError
 from ..messages import Message, Part
+from ..tasks import create_lazy_task
 from .commands.layout import cells, code
 from .desk import Desk
 from .retelling import retold_messages
@@ -240,7 +241,7 @@ class AttachedRun:
                     self.desk.say("The model's question was answered elsewhere.")
         for key, question in asked.items():
             if key not in self._asking and key not in self._settled:
-                self._asking[key] = question, asyncio.create_task(self._ask(key, question))
+                self._asking[key] = question, create_lazy_task(self._ask(key, question))
 
     async def _ask(self, key: _Key, question: Question) -> None:
         person = self.desk.run_person

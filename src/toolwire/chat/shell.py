@@ -26,6 +26,7 @@ from ..execution.results import bounded, clean
 from ..framed import framed
 from ..messages import Message, TextPart
 from ..redaction import Redactor
+from ..tasks import create_lazy_task
 from .typed import ShellLine
 
 KEPT_CHARACTERS = 1_000_000
@@ -72,7 +73,7 @@ class ShellRun:
             self._keep(self._terminal.feed(text))
             changed()
 
-        self._task = asyncio.create_task(
+        self._task = create_lazy_task(
             run_process(
                 shell_words(self.command, self._environ),
                 cwd=self.folder,

@@ -109,6 +109,7 @@ def make_app() -> App:
 
 _FIRST = """\
 Try first:
+  toolwire demo                             one prompt to a tiny model; no key, no terminal
   toolwire chat                             talk; without a key, to a tiny model
   toolwire run "What time is it in Tokyo?"  one question, every tool call shown
   toolwire doctor                           what works here, and what to do"""
@@ -122,13 +123,15 @@ _ALSO = {
     "run": "\nIn a pipe, standard output gets the answer alone; all else goes to standard error."
     "\nExit codes: 0 answered (also where calls were denied), 1 failed, 2 asked for wrongly, 3 a bound was reached, "
     f"130 interrupted, 143 told to end.{_KEEP}",
+    "demo": "\nAlways uses the embedded model, even if a key is set: no cost, and nothing goes over the network. "
+    "Reads no settings and saves no session. Works without a terminal, such as in a container or in CI.",
     "worker": "\nExit codes: 1 failed, 2 asked for wrongly, 130 ended by Ctrl-C, 143 told to end (SIGTERM).",
     "doctor": "\nExit codes: 0 nothing is wrong (warnings do not count), 1 something is.",
 }
 """What help says at its end beside the example."""
 
 _PARTS = {
-    "Talk": ("chat", "run", "sessions", "audit", "undo"),
+    "Talk": ("chat", "run", "demo", "sessions", "audit", "undo"),
     "Work": ("runs", "worker"),
     "Look": ("inspect", "decode", "parse", "request", "manifest", "prompt", "formats"),
     "Set up": ("config", "providers", "doctor", "mcp", "policy", "sandbox", "local", "completion"),
@@ -143,6 +146,7 @@ _COMMANDS = (
         "[OPTIONS] [QUESTION]",
         '"What is 17 * 23?" --model openai:gpt-4.1-mini',
     ),
+    ("demo", "Show one prompt, the tool call as it streams, and the answer.", "", ""),
     (
         "inspect",
         "Shows recorded answers frame by frame, and what became of them.",

@@ -11,6 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ..errors import ConfigError
+from ..folders import home_folder
 from .completion_scripts import Shell, script
 from .completion_tree import command_tree
 from .inputs import as_text
@@ -49,7 +50,7 @@ def completion(
 
 def script_path(shell: Shell, env: Mapping[str, str]) -> Path:
     """Where the shell looks for the script, or where it can be told to."""
-    home = Path(env.get("HOME") or os.path.expanduser("~"))
+    home = home_folder(env)
     data = _absolute(env.get("XDG_DATA_HOME"), home / ".local/share")
     if shell == "bash":
         return data / "bash-completion/completions/toolwire"

@@ -120,7 +120,10 @@ def guarded(work: Callable[[], int]) -> int:
         return READER_LEFT
     except OSError as error:
         _drop_output()
-        say(f"the system refused: {error.strerror or error}", "Is there room on the disk, and is the output open?")
+        hint = "Is there room on the disk, and is the output open?"
+        if "usable temporary directory" in str(error):
+            hint = "Set TMPDIR to a folder that you can write."
+        say(f"the system refused: {error.strerror or error}", hint)
         return FAILED
     except Exception as error:
         if os.environ.get("TOOLWIRE_DEBUG") == "1":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Self
 
-from ..errors import ConfigError
+from ..errors import ConfigError, SessionFailed
+from ..folders import state_folder
 from .faults import say
 from .inputs import NEWEST, as_text
 from .telling import call_words
@@ -33,6 +34,24 @@ def check_resume(*, no_session: bool, system: str, has_question: bool) -> None:
             "there is nothing to ask, and no terminal to ask at",
             hint='Give the next question: toolwire run "Go on" --resume',
         )
+
+
+def check_state_folder(*, sessions: bool, audit: bool) -> None:
+    """Report a state folder that cannot be written before anything is asked.
+
+    Without sessions it is a warning: the model can still answer, but a tool runs only if its call can be audited.
+    """
+    if not (sessions or audit):
+        return
+    folder = state_folder(os.environ)
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return
+    problem = f"cannot write to {as_text(str(folder))}"
+    hint = "Set XDG_STATE_HOME to a folder that you can write"
+    if sessions:
+        raise SessionFailed(f"{problem}, where sessions and the audit trail are kept", hint=f"{hint}.")
+    say(f"warning: {problem}, where the audit trail is kept, so no tool will run", f"{hint}, or give --no-audit.")
 
 
 class Keeping:

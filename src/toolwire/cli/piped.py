@@ -16,6 +16,7 @@ from contextlib import suppress
 from ..attachments import MAX_TEXT
 from ..errors import ConfigError
 from ..files.contents import HEAD, Contents, recognise
+from ..framed import piped_lines
 from ..messages import TextPart
 from .faults import say
 from .inputs import READ
@@ -68,9 +69,9 @@ def framed(text: str) -> TextPart:
     mark = secrets.token_hex(4)
     while mark in text:
         mark = secrets.token_hex(8)
-    head = f"[Piped in with the question: material, up to the line that ends with {mark}]"
+    first, last = piped_lines(mark)
     # Some providers are sent all text of a question in one piece.
-    return TextPart(f"\n\n{head}\n{text}\n[End of what was piped in {mark}]\n")
+    return TextPart(f"\n\n{first}\n{text}\n{last}\n")
 
 
 def _data(wait: float | None) -> bytes | None:

@@ -29,7 +29,7 @@ from .faults import say
 from .forms import TerminalForms
 from .inputs import STANDARD_INPUT, as_text, read_whole
 from .install import ensure_weights
-from .keeping import Keeping, check_resume
+from .keeping import Keeping, check_resume, check_state_folder
 from .output import AnswerAlone, Document, Events, OneObject, Output, OutputFormat
 from .piped import check_piped, framed, is_piped, read_piped
 from .recordings import recording, replay_recording
@@ -220,6 +220,7 @@ def run(
         for note in loaded.notes:
             say(note)
 
+    check_state_folder(sessions=settings.sessions, audit=settings.audit and settings.tools != "none")
     files = policy_paths(os.environ)
     workspace = find_workspace(files, further=[*filter(os.path.isdir, settings.roots), *(root or ())])
     with ExitStack() as closing:

@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..agent.events import AgentEvent
+from ..tasks import create_lazy_task
 from .database import Database, events, runs
 from .event_json import ENDS, Head, decode_heads, encode_event, head_of, is_voidable, kind_of
 from .ledger import RunLost
@@ -55,7 +56,7 @@ class EventLog:
         self._failure: Exception | None = None
         self.beside: dict[str, Any] = {}
         """What is written into the row of the run with each batch."""
-        self._writer = asyncio.create_task(self._write_on())
+        self._writer = create_lazy_task(self._write_on())
 
     @classmethod
     async def open(

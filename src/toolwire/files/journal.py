@@ -168,7 +168,9 @@ class Journal:
     @contextmanager
     def _opened(self) -> Iterator[int]:
         """The folder, made if there is none, while no other process writes in it."""
-        if not self.folder.is_dir():
+        try:
+            os.stat(self.folder)  # is_dir() would take every error for a missing folder on Python 3.14
+        except FileNotFoundError:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _sync_folder(self.folder.parent)
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

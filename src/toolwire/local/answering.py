@@ -16,9 +16,8 @@ from .question import Question
 from .vocabulary import ABOUT_ITSELF, NOT_IN_SUBJECT, STOP_WORDS
 
 QUOTE_CHARACTERS = 240
-HISTORY_BYTES = 2400
+PROMPT_BYTES = 2400
 """Some 600 tokens of English, read in four seconds; at worst a token a byte, which still fits the context."""
-HISTORY_MESSAGES = 8
 
 _SYSTEM = "You are a very small language model. You answer in one or two short sentences."
 _TALK = (
@@ -67,22 +66,25 @@ def answer_from_results(
     return {"messages": turns, "grammar": _sentence(question, quote), "temperature": 0}
 
 
-def plain_answer(messages: list[dict[str, Any]], question: Question, tools: list[dict[str, Any]]) -> dict[str, Any]:
-    """Messages for talk: a few examples of short answers, then the last turns, as far as they fit."""
+def plain_answer(text: str, question: Question, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    """Messages for talk: a few examples of short answers, then the prompt `text`, as far as it fits.
+
+    Without earlier turns: a model of this size goes on with them instead of answering.
+    """
     turns = [{"role": "system", "content": _SYSTEM}]
     for asked, answer in _TALK:
         turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
-    kept: list[dict[str, Any]] = []
-    room = HISTORY_BYTES
-    for message in reversed(messages[-HISTORY_MESSAGES:]):
-        data = text_of(message)[:HISTORY_BYTES].encode(errors="replace")[:room]
-        if data and message.get("role") in {"user", "assistant"}:
-            kept.insert(0, {"role": message["role"], "content": data.decode(errors="ignore")})
-            room -= len(data)
-    request: dict[str, Any] = {"messages": turns + kept, "temperature": 0}
+    turns.append({"role": "user", "content": text.encode(errors="replace")[:PROMPT_BYTES].decode(errors="ignore")})
+    request: dict[str, Any] = {"messages": turns, "temperature": 0}
     if _is_about_the_model(question):
         return request | {"grammar": _who_it_is(tools)}
     return request | {"repeat_penalty": 1.1}
+
+
+def refusal(sentence: str, question: Question) -> dict[str, Any]:
+    """Messages and grammar for exactly this sentence."""
+    turns = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question.text}]
+    return {"messages": turns, "grammar": f"root ::= {_literal(sentence)}\n", "temperature": 0}
 
 
 def _shown(result: str, format: Format | None) -> str:

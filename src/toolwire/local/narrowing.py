@@ -12,7 +12,7 @@ from typing import Any
 
 from .places import AREAS, ZONES
 from .question import MAX_CHARACTERS, Question, is_path_name
-from .vocabulary import NOT_FOLDERS, STOP_WORDS
+from .vocabulary import COMPOSED_WORDS, NOT_FOLDERS, STOP_WORDS
 
 MAX_CHOICES = 160
 
@@ -76,6 +76,8 @@ def _few(value: dict[str, Any]) -> int:
 
 
 def _choices(words: set[str], value: dict[str, Any], question: Question) -> list[str]:
+    if words & COMPOSED_WORDS and question.quotations:
+        return question.quotations
     if words & {"zone", "timezone", "tz"}:
         return _zones(value, question)
     if words & {"unit", "units"}:

@@ -15,6 +15,7 @@ MAX_CHARACTERS = 600
 MAX_WORDS = 80
 _OPENING_QUOTES = "\"'“‘„«`"
 _CLOSING_QUOTES = "\"'”’“»`"
+_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "`": "`"}
 _SIGNS = frozenset({"+", "-", "*", "/", "%", "**", "(", ")"})
 _TRIM = "?!,;:\"'`()[]{}<>…“”‘’„«»"
 
@@ -192,6 +193,20 @@ class Question:
                     found[" ".join(stretch)] = None
             found[" ".join(words[start:])] = None
         return list(found)
+
+    @cached_property
+    def quotations(self) -> list[str]:
+        """What stands between quotation marks, letter by letter. Not single ones, which are apostrophes too."""
+        found: list[str] = []
+        opened = 0
+        closing = ""
+        for place, character in enumerate(self.text):
+            if closing and character == closing:
+                found.append(self.text[opened:place])
+                closing = ""
+            elif not closing and character in _QUOTES and self.text[place - 1 : place].strip() == "":
+                opened, closing = place + 1, _QUOTES[character]
+        return [quotation for quotation in found if quotation]
 
     @cached_property
     def _quoted_words(self) -> list[str]:

@@ -1,11 +1,14 @@
 """Turn an ordinary OpenAI Chat request into the one that gets the best out of a very small model.
 
-Pure: a body in, a body out. Three cases, by the last message:
+Pure: a body in, a body out. Four cases, by the last message:
 
+- a question for something that the model cannot do here (`unsupported`): one sentence that says so;
 - a question that fits a tool (`fitting`): that tool alone, examples of its calls as earlier turns (`examples`), its
   arguments bounded by the question (`narrowing`), and the answer begun with `<tool_call>`, so that a call must come;
 - results of tools: no tools, and one sentence that quotes the results (`answering`);
-- anything else: no tools, a plain answer (`answering`).
+- anything else: no tools, no earlier turns, a plain answer (`answering`).
+
+What was piped in or attached takes no part in this: the question is what the person wrote.
 
 `tool_choice` is respected: "none" never calls, "required" and a named function always do.
 
@@ -21,12 +24,14 @@ import msgspec
 
 from ..embedded.format import Format
 from ..embedded.manifest import manifest
+from ..framed import unframed
 from ..tools.definition import ToolDefinition
-from .answering import answer_from_results, plain_answer, text_of
+from .answering import answer_from_results, plain_answer, refusal, text_of
 from .examples import examples
 from .fitting import fitting_tools
 from .narrowing import narrow
 from .question import Question
+from .unsupported import serving_tools, unsupported
 
 MAX_TOKENS = 256
 """Of an answer, unless the request says otherwise: left alone the model may go on for ever."""
@@ -57,29 +62,36 @@ def shape_request(body: dict[str, Any], format: Format | None = None) -> dict[st
     messages = [message for message in body.get("messages") or [] if isinstance(message, dict)]
     tools = _functions(body.get("tools"))
     asked = next((text_of(message) for message in reversed(messages) if message.get("role") == "user"), "")
-    question = Question(asked)
+    question = Question(unframed(asked))
     answering = bool(messages) and messages[-1].get("role") == "tool"
     passed = {key: value for key, value in body.items() if key not in _REPLACED}
 
     limit = body.get("max_completion_tokens") or body.get("max_tokens") or MAX_TOKENS
-    if chosen := _chosen(body.get("tool_choice"), question, tools, answering):
+    choice = body.get("tool_choice")
+    chosen, cannot = _forced(choice, question, tools), ""
+    if not chosen and not answering:
+        may_choose = choice != "none" and not isinstance(choice, dict)
+        chosen = serving_tools(question, tools) if may_choose else []
+        cannot = "" if chosen else unsupported(question, tools, material=unframed(asked).strip() != asked.strip())
+    if chosen:
         call = _call(question, chosen) if format is None else _call_in_text(question, chosen, format)
         return passed | call | {"max_tokens": limit}
-    answer = answer_from_results(messages, question, format) if answering else plain_answer(messages, question, tools)
+    if answering:
+        answer = answer_from_results(messages, question, format)
+    elif cannot:
+        answer = refusal(cannot, question)
+    else:
+        answer = plain_answer(asked, question, tools)
     return passed | answer | {"max_tokens": limit}
 
 
-def _chosen(choice: object, question: Question, tools: list[dict[str, Any]], answering: bool) -> list[dict[str, Any]]:
-    """The tools of which one must be called; none for a plain answer."""
-    if choice == "none":
-        return []
+def _forced(choice: object, question: Question, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tools of which one must be called, whatever is asked."""
     if isinstance(choice, dict):
         function = choice.get("function")
         name = function.get("name") if isinstance(function, dict) else None
         return [tool for tool in tools if tool["name"] == name]
-    if choice == "required":
-        return fitting_tools(question, tools, at_least=0)
-    return [] if answering else fitting_tools(question, tools)
+    return fitting_tools(question, tools, at_least=0) if choice == "required" else []
 
 
 def _call(question: Question, chosen: list[dict[str, Any]]) -> dict[str, Any]:

@@ -50,6 +50,15 @@ NOT_IN_SUBJECT = word_set(
 )
 """Words of a question that its answer does not take up."""
 
+BEFORE_VERBS = word_set("and can could just let's must now please should then to will would you")
+"""Words after which a verb may begin what a person wants done."""
+
+FILE_WORDS = word_set("directory directories file files folder folders script")
+"""Words that show that a verb such as "delete" is about files."""
+
+COMPOSED_WORDS = word_set("command content contents patch")
+"""Words in names of parameters whose text a model has to compose."""
+
 BARE_FILES = word_set("changelog dockerfile licence license makefile notice readme todo")
 """Files that people name without an ending."""
 

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from ..approval.hidden import marked
 from ..errors import McpFailed
+from ..tasks import create_lazy_task
 from ..tools.check import cut
 from .config import ServerConfig
 from .guard import Guard
@@ -174,7 +175,7 @@ class Connection:
             if (pause := self._not_before - time.monotonic()) > PATIENT:
                 raise self._not_yet(pause)
             attempt = self._attempt = _Attempt(self.config.name)
-            attempt.owner = loop.create_task(self._own(attempt), name=f"mcp {self.config.name}")
+            attempt.owner = create_lazy_task(self._own(attempt), name=f"mcp {self.config.name}")
             # An owner that is cancelled before its first step has no `finally`.
             attempt.owner.add_done_callback(attempt.ended)
         await attempt.settled.wait()

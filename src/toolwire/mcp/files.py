@@ -19,7 +19,7 @@ from ..approval.hidden import marked
 from ..errors import ConfigError, FileRefused
 from ..files.beneath import Roots
 from ..files.replacing import Note, change_file
-from ..folders import config_folder
+from ..folders import config_folder, home_folder
 from .config import ServerConfig
 from .consent import Consents
 from .entries import Scope
@@ -64,7 +64,7 @@ def mcp_paths(env: Mapping[str, str], workspace_root: str | os.PathLike[str]) ->
         config / "config.toml",
         tuple(root / name for name in _PROJECT_FILES),
         root,
-        Path(env.get("HOME") or os.path.expanduser("~")),
+        home_folder(env),
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..approval.hidden import marked
 from ..errors import McpFailed, ToolDefinitionError, ToolwireError
+from ..tasks import create_lazy_task
 from ..tools.check import cut
 from ..tools.definition import ToolDefinition
 from ..tools.output import ToolOutput
@@ -87,7 +88,7 @@ class OfferedServer:
         loop = asyncio.get_running_loop()
         task = self._refreshing
         if task is None or task.done() or task.get_loop() is not loop:
-            task = self._refreshing = loop.create_task(self._refresh(), name=f"mcp list {self.config.name}")
+            task = self._refreshing = create_lazy_task(self._refresh(), name=f"mcp list {self.config.name}")
             task.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio tells of it
         return task
 

@@ -36,6 +36,7 @@ from ..execution.results import expected_arguments
 from ..redaction import Redactor
 from ..stream.invocation import requested
 from ..strict_json import NotStrict, parse_arguments
+from ..tasks import create_lazy_task
 from ..tools.check import cut
 from ..tools.registry import ToolRegistry
 from .serving_forms import refusal, result_form, tool_form
@@ -212,7 +213,7 @@ class _Progress:
             await self._session.report_progress(number, None, self._texts.popleft())
 
     async def __aenter__(self) -> _Progress:
-        self._sending = asyncio.create_task(self._send())
+        self._sending = create_lazy_task(self._send())
         return self
 
     async def __aexit__(self, *failed: object) -> None:

@@ -21,6 +21,7 @@ from ..approval.hidden import marked
 from ..approval.request import Answer, ApprovalRequest, deny
 from ..approval.shown import whole_text
 from ..stream.invocation import ToolInvocation
+from ..tasks import create_lazy_task
 from ..tools.definition import ToolDefinition
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Questions:
     ) -> Ticket | Denial | types.InputRequiredResult:
         waiting = _Waiting(invocation)
         self._askers[invocation.id] = waiting.ask
-        deciding = waiting.deciding = asyncio.create_task(gate.decide(invocation, tool))
+        deciding = waiting.deciding = create_lazy_task(gate.decide(invocation, tool))
         mark = secrets.token_urlsafe(32)
 
         def forget(_: object) -> None:

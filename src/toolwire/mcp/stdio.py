@@ -28,6 +28,7 @@ from mcp_types import (
 from ..errors import LimitExceeded, McpFailed, ToolwireError
 from ..execution.attached import Attached
 from ..execution.environment import child_environment
+from ..tasks import create_lazy_task
 from .config import ServerConfig
 from .limits import BLANK_LINES, JUNK_LINES, MESSAGE_BYTES, MESSAGE_VALUES
 from .lines import Lines, is_heavy, message_of
@@ -89,7 +90,7 @@ class _Conversation:
         self._junk = self._blank = 0
         self._inward, self.read_stream = anyio.create_memory_object_stream[Inward](0)
         self.write_stream, self._outward = anyio.create_memory_object_stream[SessionMessage](0)
-        self._tasks = asyncio.create_task(self._read()), asyncio.create_task(self._write())
+        self._tasks = create_lazy_task(self._read()), create_lazy_task(self._write())
 
     async def close(self) -> None:
         """Lets the last message go, closes the server's input, and sees to its end."""

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from ..errors import ConfigError
-from ..folders import config_folder
+from ..folders import config_folder, home_folder
 from .checking import FIELDS, Unfit, checked, kind_of, nearest
 from .model import TABLES, ChatSettings, Price, Service, Settings
 from .reading import Content, Fault, Place, read_file, shown
@@ -268,8 +268,7 @@ def _replaced(settings: Settings, values: Mapping[Place, Any]) -> Settings:
 
 
 def _whole(folder: str, env: Mapping[str, str]) -> str:
-    home = env.get("HOME") or os.path.expanduser("~")
-    return os.path.join(home, folder[2:]) if folder.startswith("~/") else folder
+    return os.path.join(home_folder(env), folder[2:]) if folder.startswith("~/") else folder
 
 
 def _origin(content: Content, place: Place) -> str:

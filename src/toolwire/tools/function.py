@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -189,12 +190,21 @@ def _define(
     )
 
 
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature; an annotation whose name is unknown is a forward reference, also on Python 3.14."""
+    if sys.version_info < (3, 14):
+        return inspect.signature(function)
+    from annotationlib import Format
+
+    return inspect.signature(function, annotation_format=Format.FORWARDREF)
+
+
 def _is_unbound_method(function: Callable[..., Any]) -> bool:
     """A function of a class body whose first parameter is an untyped `self` or `cls`."""
     if not inspect.isfunction(function):
         return False
     owner = function.__qualname__.rpartition(".")[0]
-    first = next(iter(inspect.signature(function).parameters.values()), None)
+    first = next(iter(_signature(function).parameters.values()), None)
     return (
         bool(owner)
         and not owner.endswith("<locals>")
@@ -213,7 +223,7 @@ def _parameters(tool: str, function: Callable[..., Any], original: Any, *, skip_
         )
 
     try:
-        signature = inspect.signature(function)
+        signature = _signature(function)
     except (ValueError, TypeError, NameError) as error:
         raise ToolDefinitionError(
             f"tool {tool!r}: its signature cannot be read: {error}", hint="Wrap it in a typed function.", tool=tool

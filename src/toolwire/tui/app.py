@@ -30,6 +30,7 @@ from ..chat.typed_history import TypedHistory
 from ..errors import ConfigError
 from ..messages import Message
 from ..settings.model import ReasoningShown
+from ..tasks import create_lazy_task
 from .collecting import collect_quietly
 from .conversation import Conversation
 from .pickers import ConfirmScreen, KeysScreen, PickerScreen
@@ -202,7 +203,7 @@ class ChatApp(App[int]):
     def _begin_answer(self, line: QuestionLine | None) -> None:
         """To a question; None: what goes on in a durable run is followed."""
         self._stopped = False
-        self._answering = asyncio.create_task(self._answer(line))
+        self._answering = create_lazy_task(self._answer(line))
 
     async def _answer(self, line: QuestionLine | None) -> None:
         goes_on = False
@@ -444,7 +445,7 @@ class ChatApp(App[int]):
         if self._answering is None or self._leaving is not None:
             self.exit(code)
         else:
-            self._leaving = asyncio.create_task(self._leave(self._answering, code))
+            self._leaving = create_lazy_task(self._leave(self._answering, code))
 
     async def _leave(self, answering: asyncio.Task[None], code: int) -> None:
         await asyncio.wait((answering,), timeout=_LEAVE_SECONDS)
@@ -474,14 +475,12 @@ class ChatApp(App[int]):
         try:
             await self.conversation.show([])
             with telling(self):
-                past = self.talk.past()
-                if past is not None:
+                if (past := self.talk.past()) is not None:
                     await self.conversation.show(past)
         finally:
             self._showing = False
-        if past is None:
-            for words in self._welcome:
-                self.say(words)
+        for words in self._welcome if past is None else ():
+            self.say(words)
         for problem in self.talk.made.problems if attached is None else ():
             self.problem(problem)
         if self._answering is None and attached is not None and not attached.is_over:

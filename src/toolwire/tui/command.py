@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -24,7 +25,7 @@ from ..cli.console import PlainConsole, has_person
 from ..cli.faults import say
 from ..cli.inputs import STANDARD_INPUT, as_text
 from ..cli.install import ensure_weights
-from ..cli.keeping import Keeping
+from ..cli.keeping import Keeping, check_state_folder
 from ..cli.run import DEMO_QUESTION
 from ..cli.services import use_services
 from ..cli.toolset import ToolSet
@@ -33,6 +34,9 @@ from ..cli.working import find_workspace
 from ..errors import ConfigError
 from ..extras import is_installed, missing_extra
 from ..settings.loading import Loaded, load_settings
+
+COLUMNS, LINES = 40, 10
+"""The smallest terminal for the whole screen: below that, little but the prompt is seen."""
 
 
 def chat(
@@ -117,8 +121,10 @@ def chat(
         Lines of text in place of the whole screen: for screen readers, logs and slow connections.
     """
     if question == STANDARD_INPUT or not has_person():
+        stream = "output" if sys.stdin.isatty() and not sys.stdout.isatty() else "input"
         raise ConfigError(
-            "a chat needs a terminal, and there is none", hint="For scripts and pipes: toolwire run QUESTION"
+            f"the chat needs a terminal, and standard {stream} is not one",
+            hint='In scripts and pipes use: toolwire run "…". To see a tool call here: toolwire demo',
         )
     if resume is not None and no_session:
         raise ConfigError("--resume goes on with a session, which --no-session rules out", hint="Leave one out.")
@@ -152,6 +158,7 @@ def chat(
         # Who names a server wants it now.
         no_mcp=no_mcp or not (settings.use_mcp or mcp or mcp_config),
     )
+    check_state_folder(sessions=settings.sessions, audit=settings.audit and settings.tools != "none")
     files = policy_paths(os.environ)
     workspace = find_workspace(files, further=[*filter(os.path.isdir, settings.roots), *(root or [])])
     console = PlainConsole()
@@ -222,11 +229,21 @@ class _Wanted(NamedTuple):
 
 def _has_screen() -> bool:
     """Whether the whole screen can be had; says so where it cannot."""
-    if os.environ.get("TERM", "") in ("", "dumb") and os.name != "nt":
+    if (term := os.environ.get("TERM", "")) in ("", "dumb") and os.name != "nt":
+        say(f"TERM is {term or 'not set'}, so the chat uses plain lines", "For the whole screen: TERM=xterm-256color")
         return False
     if not (sys.__stderr__ is not None and sys.__stderr__.isatty()):
         say("the whole screen is painted on standard error, which is no terminal here")
         return False
+    with suppress(OSError):
+        size = os.get_terminal_size(sys.__stderr__.fileno())
+        # A terminal that does not know its size says 0.
+        if 0 < size.columns < COLUMNS or 0 < size.lines < LINES:
+            say(
+                f"the terminal is {size.columns} x {size.lines}, so the chat uses plain lines",
+                f"The whole screen needs {COLUMNS} x {LINES}.",
+            )
+            return False
     if not is_installed("chat"):
         missing = missing_extra("chat")
         say(missing.message, missing.hint)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ..chat.talk import Talk
 from ..chat.typed import QuestionLine, ShellLine, SlashLine, read_typed
+from ..tasks import create_lazy_task
 
 Sent = tuple[str, Mapping[str, str]]
 """What was typed, and what stands behind labels in it."""
@@ -39,7 +40,7 @@ class TypedLines:
         """One more line."""
         self._unread.append((text, pasted or {}))
         if self._reading is None:
-            self._reading = asyncio.create_task(self._read())
+            self._reading = create_lazy_task(self._read())
 
     def stop(self) -> list[Sent]:
         """Gives back what is not understood yet."""

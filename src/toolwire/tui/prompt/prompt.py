@@ -18,6 +18,7 @@ from ...chat.typed_history import Typed, TypedHistory
 from ...cli.editing import NotEdited
 from ...cli.visible import one_line
 from ...errors import ToolwireError
+from ...tasks import create_lazy_task
 from .outside_editor import edited_outside
 from .pasting import dropped_files, harmless, is_long, label
 from .suggestions import Suggestions
@@ -333,7 +334,7 @@ class Prompt(Widget):
         elif self._walk.is_on or not where[0] or (moved_only and not self._list.is_open):
             self._list.show(NOTHING)
         else:
-            self._asking = asyncio.create_task(self._suggestions(*where))
+            self._asking = create_lazy_task(self._suggestions(*where))
 
     async def _suggestions(self, text: str, cursor: int) -> None:
         try:

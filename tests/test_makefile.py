@@ -1,0 +1,68 @@
+"""What `make run` starts, and what it says where nothing can be installed."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAKE = shutil.which("make")
+pytestmark = pytest.mark.skipif(MAKE is None, reason="make is not installed")
+
+
+def make(*arguments: str, terminal: bool = False) -> tuple[int, str]:
+    """Exit code and output. Standard input and output are a terminal, or neither is."""
+    assert MAKE is not None
+    leader, follower = pty.openpty()
+    try:
+        done = subprocess.run(
+            [MAKE, "PYTHON=python3", *arguments],
+            cwd=ROOT,
+            stdin=follower if terminal else subprocess.DEVNULL,
+            stdout=follower if terminal else subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"PATH": os.environ["PATH"]},
+            timeout=60,
+        )
+        output = os.read(leader, 65536) if terminal else done.stdout
+    finally:
+        os.close(leader)
+        os.close(follower)
+    return done.returncode, output.decode()
+
+
+@pytest.fixture
+def venv(tmp_path: Path) -> Path:
+    """An environment that is already installed, with a command that prints how it was called."""
+    command = tmp_path / "bin" / "toolwire"
+    command.parent.mkdir()
+    command.write_text('#!/bin/sh\necho "toolwire $*"\n')
+    command.chmod(0o755)
+    (command.parent / "python").symlink_to(sys.executable)
+    for stamp in (".made", ".run"):
+        (tmp_path / stamp).touch()
+    return tmp_path
+
+
+def test_run_starts_the_chat_in_a_terminal(venv: Path) -> None:
+    code, output = make("run", f"VENV={venv}", terminal=True)
+    assert (code, output) == (0, "toolwire local install\r\ntoolwire chat\r\n")
+
+
+def test_run_shows_the_demo_without_a_terminal(venv: Path) -> None:
+    code, output = make("run", f"VENV={venv}")
+    assert code == 0
+    assert output.endswith("there is none here. Showing a demo instead.\ntoolwire demo\n")
+
+
+@pytest.mark.parametrize("target", ["run", "test"])
+def test_a_checkout_that_cannot_be_written(target: str) -> None:
+    code, output = make(target, "VENV=/dev/null/venv")
+    assert code == 2
+    assert "Cannot write to /dev/null/venv. Put the environment elsewhere: make VENV=" in output
