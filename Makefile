@@ -24,8 +24,9 @@ MINUTES ?=
 LOWEST_TESTS := test_architecture.py test_corpus.py test_extras.py test_packaging.py test_signing.py test_telemetry.py \
 	test_transport.py test_sdk_object_faults.py agent/test_asked_like_sdks.py agent/test_loop.py agent/test_wires.py \
 	approval/test_shell.py tools cli/test_cli_app.py cli/test_cli_decode.py cli/test_cli_helping.py cli/test_cli_output.py \
-	tui/test_prompt.py tui/test_whole_chat.py over_mcp/test_mcp_connection.py over_mcp/test_mcp_serving.py \
-	durable/test_durable_runs.py local/test_engine.py
+	tui/test_prompt.py tui/test_whole_chat.py over_mcp/test_mcp_connection.py over_mcp/test_mcp_lines.py over_mcp/test_mcp_serving.py \
+	durable/test_durable_runs.py local/test_engine.py builtin/test_web.py cli/test_mcp_trust.py test_moved_histories.py \
+	providers/test_bedrock_request.py testing/test_scripted.py
 
 .PHONY: help setup run test test-all check bench fuzz figures docs lock clean
 
