@@ -23,7 +23,7 @@ ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 NETWORK = ("_PROXY", "CERT_FILE", "CERT_DIR", "CA_BUNDLE", "PIP_CERT", "INDEX_URL")
 """Ends of the names of variables without which pip may not reach its index."""
 PROMPT, ANSWER = "What is 12 * 7?", "84"
-DEMO = ("convert_units", "42", "26.1", "toolwire chat")
+DEMO = ("convert_units", "42", "26.0976", "toolwire chat")
 """What the demo prints: the call, its argument, its result, and what to type for the chat."""
 
 

@@ -91,6 +91,7 @@ def cancels(count: int, seed: int) -> Found:
 
 async def _cancels(count: int, chance: random.Random) -> Found:
     found = Found()
+    before = set(threading.enumerate())
     records: list[AuditRecord] = []
     gate = Gate(audit=records.append)
     runs = Executor(gate)
@@ -127,7 +128,7 @@ async def _cancels(count: int, chance: random.Random) -> Found:
         for start in range(0, count, SIDE_BY_SIDE):
             await asyncio.gather(*(one(n) for n in range(start, min(start + SIDE_BY_SIDE, count))))
         late = time.monotonic() + 10
-        while (left := _left()) and time.monotonic() < late:  # noqa: ASYNC110
+        while (left := _left(before)) and time.monotonic() < late:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
         for name in left:
             found.fault(f"left behind: {name}")
@@ -142,9 +143,9 @@ async def _cancels(count: int, chance: random.Random) -> Found:
     return found
 
 
-def _left() -> list[str]:
-    """Tasks and threads of tools that still live."""
-    threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("toolwire-tool")]
+def _left(before: set[threading.Thread]) -> list[str]:
+    """Tasks and threads of tools that still live, save threads that were there before."""
+    threads = [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("toolwire-tool")]
     tasks = [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("toolwire-tool")]
     return threads + tasks
 

@@ -22,12 +22,12 @@ def state_folder(env: Mapping[str, str]) -> Path:
 
 
 def home_folder(env: Mapping[str, str]) -> Path:
-    """`$HOME`, or the home folder in the user database; a path that does not exist if neither is set.
+    """`$HOME`, or the home folder in the user database; a path that nobody can make if neither is set.
 
     Containers run as user ids that the database does not know. A relative path would then lead into the current folder.
     """
     home = env.get("HOME") or os.path.expanduser("~")
-    return Path("/nonexistent" if home == "~" else home)
+    return Path(os.devnull if home == "~" else home)
 
 
 def _folder(env: Mapping[str, str], variable: str, otherwise: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from bench.trust.compaction import conversations_shortened
@@ -274,9 +274,9 @@ def test_random_conversations() -> None:
 def test_time_grows_with_the_conversation_alone() -> None:
     def seconds(count: int) -> float:
         messages = [each for number in range(count) for each in (user("Look."), *turn(number, "short"), answer())]
-        start = perf_counter()
+        start = thread_time()
         assert compact([*messages, user("So?")], size_of, 100)
-        return perf_counter() - start
+        return thread_time() - start
 
     seconds(100)
     assert min(seconds(4_000) for _ in range(3)) < 8 * min(seconds(1_000) for _ in range(3)) + 0.05
@@ -286,9 +286,9 @@ def test_calls_that_are_all_answered_at_the_end_take_no_longer() -> None:
     def seconds(count: int) -> float:
         turns = [turn(number, "short") for number in range(count)]
         calls = [each for call, _ in turns for each in (user("Look."), call)]
-        start = perf_counter()
+        start = thread_time()
         compact([*calls, *(results for _, results in turns), user("So?")], size_of, 100)
-        return perf_counter() - start
+        return thread_time() - start
 
     seconds(100)
     assert min(seconds(2_000) for _ in range(2)) < 8 * min(seconds(500) for _ in range(3)) + 0.05

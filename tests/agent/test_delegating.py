@@ -578,7 +578,7 @@ async def test_interrupted_at_random_moments(how: str, monkeypatch: pytest.Monke
         else:
             reading.cancel()
         await asyncio.wait({reading}, timeout=SECONDS)
-        assert time.monotonic() - before < 5
+        assert time.monotonic() - before < 30
         ends.add("cancelled" if reading.cancelled() else type(reading.result()[-1]).__name__)
         assert work.running == set()
         await top.close()

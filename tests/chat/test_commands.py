@@ -362,7 +362,7 @@ async def test_all_completions_are_quick(root: Path) -> None:
                 began = time.perf_counter()
                 found = command.complete(talk, "a")
                 took.append(time.perf_counter() - began)
-            assert min(took) < 0.05, f"{command.name} looks for something on a disk or a network"
+            assert min(took) < 0.25, f"{command.name} looks for something on a disk or a network"
             assert all(each.text for each in found)
 
 

@@ -280,4 +280,4 @@ def test_names_come_quickly_since_next_to_nothing_is_loaded(here: Path) -> None:
     started = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]"
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 30

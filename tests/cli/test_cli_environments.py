@@ -66,9 +66,7 @@ BARE = {
     "HOME cannot be made": Bare(
         {"HOME": "/dev/null"}, words="Set XDG_STATE_HOME to a folder that you can write", run_code=1
     ),
-    "unknown user": Bare(
-        {"HOME": None}, before=UNKNOWN_USER, words="/nonexistent/.local/state/toolwire", run_code=os.getuid() and 1
-    ),
+    "unknown user": Bare({"HOME": None}, before=UNKNOWN_USER, words="/dev/null/.local/state/toolwire", run_code=1),
     "read-only folder": Bare(prepare=_read_only),
     "TERM=dumb": Bare({"TERM": "dumb"}),
     "no TERM": Bare({"TERM": None}),

@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,11 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+def store(env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[SessionStore]:
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    return SessionStore(Path(env["XDG_STATE_HOME"], "toolwire", "sessions.db"))
+    with SessionStore(Path(env["XDG_STATE_HOME"], "toolwire", "sessions.db")) as opened:
+        yield opened
 
 
 def in_process(capfd: pytest.CaptureFixture[str], *tokens: str) -> Ran:

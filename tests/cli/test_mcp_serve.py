@@ -172,8 +172,8 @@ async def test_a_server_over_http_until_ctrl_c(home: Path) -> None:
             assert await asyncio.to_thread(until, lambda: sleeping(token))
             began = time.monotonic()
             process.send_signal(signal.SIGINT)
-            assert await asyncio.to_thread(process.wait, 10) == 130
-            assert time.monotonic() - began < 3
+            assert await asyncio.to_thread(process.wait, 50) == 130
+            assert time.monotonic() - began < 30
             assert not sleeping(token)
             assert process.stdout is not None
             assert process.stderr is not None

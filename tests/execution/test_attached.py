@@ -140,7 +140,7 @@ async def test_a_write_waits_until_it_is_taken(way: str) -> None:
         await asyncio.wait((writing,), timeout=0.2)
         assert not writing.done()
         started = time.monotonic()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     with pytest.raises(OSError, match=r"closed|Broken pipe"):
         await writing
     with pytest.raises(BrokenPipeError):

@@ -287,7 +287,7 @@ async def test_the_last_words_of_a_server_are_in_the_hint() -> None:
 async def test_servers_that_know_only_the_older_greeting_cost_nothing(words: tuple[str, ...]) -> None:
     began = time.monotonic()
     async with opened(*words) as connection:
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 9
         assert connection.facts is not None
         assert connection.facts.protocol == "2025-11-25"
 

@@ -192,11 +192,11 @@ def _define(
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     """The signature; an annotation whose name is unknown is a forward reference, also on Python 3.14."""
-    if sys.version_info < (3, 14):
-        return inspect.signature(function)
-    from annotationlib import Format
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
 
-    return inspect.signature(function, annotation_format=Format.FORWARDREF)
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+    return inspect.signature(function)
 
 
 def _is_unbound_method(function: Callable[..., Any]) -> bool:
