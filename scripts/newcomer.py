@@ -13,6 +13,7 @@ import select
 import shutil
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -22,7 +23,7 @@ SECONDS = 1_800
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>78]|[()][A-Z0-9])")
 NETWORK = ("_PROXY", "CERT_FILE", "CERT_DIR", "CA_BUNDLE", "PIP_CERT", "INDEX_URL")
 """Ends of the names of variables without which pip may not reach its index."""
-PROMPT, ANSWER = "What is 12 * 7?", "84"
+PROMPT, ANSWER = "What is 12 * 7?", "12 * 7 = 84"
 DEMO = ("convert_units", "42", "26.0976", "toolwire chat")
 """What the demo prints: the call, its argument, its result, and what to type for the chat."""
 
@@ -54,7 +55,8 @@ def bare_command(folder: Path) -> list[str]:
         return []
     path, home = bare_path(folder / "bin"), folder / "home"
     home.mkdir()
-    kept = [f"{name}={value}" for name, value in os.environ.items() if name.upper().endswith(NETWORK)]
+    kept = ["TERM=xterm-256color"]
+    kept += [f"{name}={value}" for name, value in os.environ.items() if name.upper().endswith(NETWORK)]
     return [*user, "env", "-i", f"PATH={path}", f"HOME={home}", *kept]
 
 
@@ -82,9 +84,9 @@ class Terminal:
     def __init__(self, command: list[str]) -> None:
         self._process, self._fd = pty.fork()
         if not self._process:
-            os.environ["TERM"] = "xterm-256color"
             os.execvp(command[0], command)
         os.set_blocking(self._fd, False)
+        termios.tcsetwinsize(self._fd, (30, 100))
         self._end = time.monotonic() + SECONDS
         self._written = b""
 
@@ -130,12 +132,12 @@ def chat(command: list[str]) -> None:
     print("$ make run    (at a terminal)", flush=True)
     began = time.monotonic()
     terminal = Terminal(command)
-    terminal.wait_for("ready")
+    terminal.wait_for("● ready")
     terminal.send(PROMPT)
     terminal.wait_for(PROMPT)
     terminal.send("\r")
     terminal.wait_for(ANSWER)
-    terminal.wait_for("ready")
+    terminal.wait_for("● ready")
     terminal.send("\x04")
     terminal.wait()
     print(f"({time.monotonic() - began:.0f} s)", flush=True)
@@ -145,6 +147,7 @@ def main() -> None:
     """Do what the README says, in its order."""
     folder = Path(sys.argv[1]).resolve()
     clone = folder / "toolwire"
+    os.environ["TERM"] = "xterm-256color"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
     make = [*bare_command(folder), "make", "-C", str(clone), "--no-print-directory"]
     run([*make, "test"])
