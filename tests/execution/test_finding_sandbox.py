@@ -32,6 +32,12 @@ def test_an_old_landlock_alone_is_not_enough() -> None:
         sandbox.command(["true"], Profile())
 
 
+def test_a_bubblewrap_that_is_missing_is_named_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("toolwire.execution.sandbox.sandbox.landlock_abi", lambda: 7)
+    assert find_sandbox.__wrapped__("bubblewrap").words == "bubblewrap is not installed"
+
+
 def test_what_an_older_landlock_leaves_open_is_told() -> None:
     sandbox = find_sandbox("landlock", 4)
     if not sandbox.holds:

@@ -163,6 +163,20 @@ async def test_without_llama_cpp_the_error_says_how_to_install(
     assert "pip install 'toolwire[local]'" in caught.value.hint
 
 
+async def test_a_child_that_said_what_is_wrong_is_left_to_end_by_itself(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killing one that has just ended can reap it before asyncio does, which prints a warning."""
+    killed: list[int] = []
+    monkeypatch.setattr(asyncio.subprocess.Process, "kill", lambda process: killed.append(process.pid))
+    fake_engine(tmp_path, monkeypatch)
+    (tmp_path / "fake" / "xllamacpp.py").write_text(f"raise ImportError({GOMP!r})")
+    model = LocalModel(gguf)
+    with pytest.raises(LocalModelError, match="libgomp"):
+        await model.start()
+    assert (killed, model.pid) == ([], None)
+
+
 async def test_a_damaged_model_shows_what_llama_cpp_said(gguf: Path) -> None:
     model = LocalModel(gguf)
     with pytest.raises(LocalModelError, match="could not be started") as caught:

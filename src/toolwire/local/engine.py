@@ -17,7 +17,7 @@ from typing import IO, Any, Self
 
 import msgspec
 
-from ..errors import LocalModelError
+from ..errors import LocalModelError, ToolwireError
 from ..extras import missing_extra
 from .library import import_failed
 from .weights import SMOLLM2, installed_weights
@@ -65,7 +65,7 @@ class LocalModel:
             return self
         path = _checked(self.path or installed_weights())
         with tempfile.TemporaryFile() as log:
-            self._process = await asyncio.create_subprocess_exec(
+            self._process = process = await asyncio.create_subprocess_exec(
                 *self._command(path),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -74,12 +74,19 @@ class LocalModel:
                 start_new_session=True,
             )
             try:
-                self.base_url = await self._first_answer(self._process, seconds, log, path)
+                answer = await _first_answer(process, seconds, path)
             except BaseException:
                 with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()  # it has nothing to put in order yet, and hears nothing while it loads
+                    process.kill()  # it has nothing to put in order yet, and hears nothing while it loads
                 await self.stop()
                 raise
+            if "base_url" not in answer:
+                # It ends by itself. `kill` could reap it before asyncio does, which then prints a warning.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), STOP_SECONDS)
+                await self.stop()
+                raise _start_failed(answer, process.returncode, log, path)
+            self.base_url = str(answer["base_url"])
         return self
 
     async def stop(self) -> None:
@@ -118,32 +125,33 @@ class LocalModel:
             *template,
         ]
 
-    async def _first_answer(
-        self, process: asyncio.subprocess.Process, seconds: float, log: IO[bytes], path: Path
-    ) -> str:
-        assert process.stdout is not None
-        try:
-            line = await asyncio.wait_for(process.stdout.readline(), seconds)
-        except TimeoutError:
-            raise LocalModelError(
-                f"{path.name} was not ready after {seconds:g} seconds",
-                hint="A large model needs more time or a faster disk; a smaller one starts at once.",
-                path=str(path),
-            ) from None
-        answer: dict[str, Any] = msgspec.json.decode(line) if line else {}
-        if "base_url" in answer:
-            return str(answer["base_url"])
-        if answer.get("error") == "missing":
-            raise missing_extra("local", LocalModelError)
-        if answer.get("error") == "import":
-            raise import_failed(str(answer["detail"]))
-        status = await process.wait()
+
+async def _first_answer(process: asyncio.subprocess.Process, seconds: float, path: Path) -> dict[str, Any]:
+    """What the child says once it has loaded the model or failed; nothing if it ends without a word."""
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), seconds)
+    except TimeoutError:
         raise LocalModelError(
-            f"{path.name} could not be started: {answer.get('detail') or f'the process ended with status {status}'}",
-            hint=f"llama.cpp said:\n{_tail(log)}",
+            f"{path.name} was not ready after {seconds:g} seconds",
+            hint="A large model needs more time or a faster disk; a smaller one starts at once.",
             path=str(path),
-            status=status,
-        )
+        ) from None
+    answer: dict[str, Any] = msgspec.json.decode(line) if line else {}
+    return answer
+
+
+def _start_failed(answer: dict[str, Any], status: int | None, log: IO[bytes], path: Path) -> ToolwireError:
+    if answer.get("error") == "missing":
+        return missing_extra("local", LocalModelError)
+    if answer.get("error") == "import":
+        return import_failed(str(answer["detail"]))
+    return LocalModelError(
+        f"{path.name} could not be started: {answer.get('detail') or f'the process ended with status {status}'}",
+        hint=f"llama.cpp said:\n{_tail(log)}",
+        path=str(path),
+        status=status,
+    )
 
 
 def _environment() -> dict[str, str]:

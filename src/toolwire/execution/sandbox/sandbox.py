@@ -176,9 +176,11 @@ def find_sandbox(only: Means | None = None, abi: int | None = None) -> Sandbox:
         why = _try(sandbox)
         if not why:
             return sandbox
-    missing = "it has no Landlock" if not abi else f"its Landlock is too old (version {abi})"
-    words = why or f"the kernel cannot confine a program ({missing}) and bubblewrap is not installed"
-    return Sandbox("nothing", words)
+    missing = "bubblewrap is not installed"
+    if abi < TRUNCATE_ABI:
+        landlock = f"its Landlock is too old (version {abi})" if abi else "it has no Landlock"
+        missing = f"the kernel cannot confine a program ({landlock}) and {missing}"
+    return Sandbox("nothing", why or missing)
 
 
 def _candidates(abi: int) -> Iterator[Sandbox]:
