@@ -10,6 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 export PIP_ROOT_USER_ACTION := ignore
+# uv then trusts what pip trusts, such as a company's own certificate authority.
+export UV_SYSTEM_CERTS ?= true
 # What is compiled is kept: the tests start many Pythons.
 unexport PYTHONDONTWRITEBYTECODE
 
