@@ -14,9 +14,10 @@ import pytest
 from cli.command import clean_environment
 from cli.terminal import Terminal
 from toolwire import extras
+from toolwire.cli.demo import chat_command
 from toolwire.cli.faults import say
 from toolwire.errors import ConfigError, LocalModelError, ToolwireError
-from toolwire.extras import EXTRAS, MUSL_NOTE, install_command, is_installed, missing_extra, require
+from toolwire.extras import EXTRAS, MUSL_NOTE, command_once, install_command, is_installed, missing_extra, require
 
 ROOT = Path(__file__).parents[1]
 BLOCKER = """
@@ -223,6 +224,31 @@ def test_the_command_to_run_again_has_its_subcommand_but_no_arguments(
         assert install_command("chat", "local", prefix=prefix) == f"uvx --from 'toolwire[chat,local]' {shown}"
     monkeypatch.setattr(sys, "argv", ["program.py", "chat"])
     assert install_command("local", prefix=prefix) == "uvx --from 'toolwire[local]' toolwire"
+
+
+def test_another_command_in_a_temporary_environment_is_named_with_what_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uvx puts `toolwire` on the PATH of its child, but not on the person's."""
+    monkeypatch.setattr(extras, "is_installed", lambda name: name == "local")
+    chat = command_once("toolwire chat", "chat", prefix=tmp_path / "archive-v0" / "abc")
+    assert chat == "uvx --from 'toolwire[chat,local]' toolwire chat"
+    assert command_once("toolwire chat", "chat", prefix=tmp_path / "venv") == ""
+
+
+def test_the_demo_names_a_command_that_the_person_can_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "is_installed", lambda name: name == "local")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "abc"))
+    assert chat_command() == "uvx --from 'toolwire[chat,local]' toolwire chat"
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    for found, started_as, shown in (
+        ("/usr/bin/toolwire", "toolwire", "toolwire chat"),
+        (None, ".venv/bin/toolwire", ".venv/bin/toolwire chat"),
+        (None, "src/toolwire/__main__.py", "python -m toolwire chat"),
+    ):
+        monkeypatch.setattr("shutil.which", lambda name, found=found: found)
+        monkeypatch.setattr(sys, "argv", [started_as])
+        assert chat_command() == shown
 
 
 def test_a_missing_extra_is_a_fact_of_the_error(monkeypatch: pytest.MonkeyPatch) -> None:

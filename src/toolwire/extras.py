@@ -41,6 +41,9 @@ EXTRAS = {extra.name: extra for extra in _ALL}
 MUSL_NOTE = "xllamacpp has no wheels for musl (Alpine): use a glibc system, such as Debian, or another model."
 
 
+_ONCE = {"uvx": "uvx --from", "pipx run": "pipx run --spec"}
+
+
 def is_installed(name: str) -> bool:
     """Whether everything the extra needs can be imported. Imports nothing but parent packages."""
     return all(_is_importable(module) for module in EXTRAS[name].modules)
@@ -72,18 +75,26 @@ def install_command(*names: str, prefix: str | os.PathLike[str] | None = None) -
     uv and pipx rebuild the whole environment, so their commands also name the extras that are already installed.
     """
     home = Path(prefix or sys.prefix)
+    if once := command_once(_command(), *names, prefix=home):
+        return once
     tool = _tool(home)
-    wanted = [name for name in EXTRAS if name in names or (tool != "pip" and is_installed(name))]
-    requirement = f"'toolwire[{','.join(wanted)}]'"
-    if tool == "uvx":
-        return f"uvx --from {requirement} {_command()}"
+    requirement = _requirement(names, with_installed=tool != "pip")
     if tool == "uv":
         return f"uv tool install {requirement}"
-    if tool == "pipx run":
-        return f"pipx run --spec {requirement} {_command()}"
     if tool == "pipx":
         return f"pipx install --force {requirement}"
     return f"pip install {requirement}"
+
+
+def command_once(command: str, *names: str, prefix: str | os.PathLike[str] | None = None) -> str:
+    """The shell command that runs `command` with these extras in a temporary environment of uvx or `pipx run`.
+
+    Empty if Toolwire runs in any other environment: then `command` is enough.
+    """
+    tool = _tool(Path(prefix or sys.prefix))
+    if tool not in _ONCE:
+        return ""
+    return f"{_ONCE[tool]} {_requirement(names, with_installed=True)} {command}"
 
 
 def is_musl() -> bool:
@@ -91,6 +102,11 @@ def is_musl() -> bool:
     import sysconfig
 
     return any("musl" in str(sysconfig.get_config_var(name) or "") for name in ("SOABI", "HOST_GNU_TYPE"))
+
+
+def _requirement(names: tuple[str, ...], *, with_installed: bool) -> str:
+    wanted = [name for name in EXTRAS if name in names or (with_installed and is_installed(name))]
+    return f"'toolwire[{','.join(wanted)}]'"
 
 
 def _is_importable(module: str) -> bool:

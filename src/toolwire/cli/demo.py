@@ -7,6 +7,7 @@ import shutil
 import sys
 
 from ..agent.loop import Agent
+from ..extras import command_once
 from .choose import EMBEDDED
 from .console import PlainConsole
 from .conversation import Conversation
@@ -35,13 +36,15 @@ def show_demo(agent: Agent) -> int:
     screen.question(PROMPT)
     code = Conversation(agent, screen.show, screen).ask_once(PROMPT)
     if code == 0:
-        screen.header(f"To start the chat, type this in a terminal: {_command()} chat")
+        screen.header(f"To start the chat, type this in a terminal: {chat_command()}")
     return code
 
 
-def _command() -> str:
-    """How to run Toolwire from the same shell."""
+def chat_command() -> str:
+    """How to start the chat from the same shell."""
+    if once := command_once("toolwire chat", "chat", "local"):
+        return once
     if shutil.which("toolwire"):
-        return "toolwire"
+        return "toolwire chat"
     name = sys.argv[0]
-    return "python -m toolwire" if os.path.basename(name) == "__main__.py" else name
+    return f"{'python -m toolwire' if os.path.basename(name) == '__main__.py' else name} chat"
