@@ -119,7 +119,12 @@ def test_show(tmp_path: Path) -> None:
 
 @holds
 def test_show_says_where_no_command_can_run() -> None:
-    assert_sentence(toolwire_command("sandbox", "show", cwd=Path("/")), 2, "/ cannot be worked in")
+    shown = toolwire_command("sandbox", "show", cwd=Path("/"))
+    if find_sandbox().means == "landlock":  # which finds first that it cannot protect Toolwire's own files
+        assert shown.code == 2
+        assert "commands cannot run here: Toolwire itself (/" in shown.err
+    else:
+        assert_sentence(shown, 2, "/ cannot be worked in")
 
 
 @holds

@@ -67,7 +67,9 @@ def test_a_bubblewrap_that_only_runs_the_program_is_found_out(tmp_path: Path, mo
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     found = find_sandbox.__wrapped__("bubblewrap", 0)
-    assert (found.holds, found.words) == (False, "bubblewrap starts here but holds nothing")
+    assert not found.holds
+    chroot = "a mount on /: Invalid argument" in found.words  # where the program inside already fails
+    assert chroot or found.words == "bubblewrap starts here but holds nothing"
 
 
 @pytest.mark.parametrize("means", ["landlock", NAMESPACES])

@@ -133,7 +133,12 @@ BUSY = "for ((i = 0; i < 5000000; i++)); do :; done"
 LAST_WORDS = [
     (f"trap 'echo bye; exit 5' TERM; echo begun; {BUSY}", 5, "begun bye"),
     ("trap 'echo bye; exit 6' TERM; echo begun; kill -STOP $$", 6, "begun bye"),
-    (f"trap : TERM; (trap 'echo bye; exit' TERM; echo begun; {BUSY}) & wait; wait; echo end", 0, "begun bye end"),
+    # bash 5.3 complains about the second wait.
+    (
+        f"trap : TERM; (trap 'echo bye; exit' TERM; echo begun; {BUSY}) & wait; wait 2>/dev/null; echo end",
+        0,
+        "begun bye end",
+    ),
 ]
 
 
