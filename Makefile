@@ -88,6 +88,11 @@ $(VENV)/peers/.made: $(VENV)/.made requirements/peers.txt
 	$(VENV)/peers/bin/python -m pip -qq --disable-pip-version-check install -r requirements/peers.txt && touch $@ \
 		|| echo "Some of them cannot be installed; their rows will say so."
 
+# Containers often run as a user without a home folder that can be written.
+ifeq ($(XDG_CACHE_HOME)$(shell cd 2>/dev/null && { test -w .cache || { test ! -e .cache && test -w .; }; } && echo writable),)
+setup run: export TOOLWIRE_CACHE ?= $(abspath $(VENV))/cache
+endif
+
 setup: $(VENV)/.run ## Install everything for `make run`, the embedded model too (once, two to three minutes)
 	@$(BIN)/toolwire local install
 

@@ -16,7 +16,7 @@ MAKE = shutil.which("make")
 pytestmark = pytest.mark.skipif(MAKE is None, reason="make is not installed")
 
 
-def make(*arguments: str, terminal: bool = False) -> tuple[int, str]:
+def make(*arguments: str, terminal: bool = False, **environment: str) -> tuple[int, str]:
     """Exit code and output. Standard input and output are a terminal, or neither is."""
     assert MAKE is not None
     leader, follower = pty.openpty()
@@ -27,7 +27,7 @@ def make(*arguments: str, terminal: bool = False) -> tuple[int, str]:
             stdin=follower if terminal else subprocess.DEVNULL,
             stdout=follower if terminal else subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={"PATH": os.environ["PATH"]},
+            env={"PATH": os.environ["PATH"], **environment},
             timeout=60,
         )
         output = os.read(leader, 65536) if terminal else done.stdout
@@ -59,6 +59,23 @@ def test_run_shows_the_demo_without_a_terminal(venv: Path) -> None:
     code, output = make("run", f"VENV={venv}")
     assert code == 0
     assert output.endswith("there is none here. Showing a demo instead.\ntoolwire demo\n")
+
+
+def test_the_model_is_kept_beside_the_environment_where_no_home_can_be_written(venv: Path, tmp_path: Path) -> None:
+    command = venv / "bin" / "toolwire"
+    command.write_text('#!/bin/sh\necho "cache: ${TOOLWIRE_CACHE-usual}"\n')
+    home = tmp_path / "home"
+    home.mkdir()
+    for environment, cache in (
+        ({}, f"{venv}/cache"),
+        ({"HOME": "/dev/null"}, f"{venv}/cache"),
+        ({"HOME": "/dev/null", "TOOLWIRE_CACHE": "/elsewhere"}, "/elsewhere"),
+        ({"HOME": "/dev/null", "XDG_CACHE_HOME": "/elsewhere"}, "usual"),
+        ({"HOME": str(home)}, "usual"),
+    ):
+        code, output = make("run", f"VENV={venv}", **environment)
+        assert (code, output.count(f"cache: {cache}\n")) == (0, 2), output
+    assert not list(home.iterdir())
 
 
 @pytest.mark.parametrize("target", ["run", "test"])
