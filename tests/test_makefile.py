@@ -7,7 +7,9 @@ import pty
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -16,7 +18,7 @@ MAKE = shutil.which("make")
 pytestmark = pytest.mark.skipif(MAKE is None, reason="make is not installed")
 
 
-def make(*arguments: str, terminal: bool = False, **environment: str) -> tuple[int, str]:
+def make(*arguments: str, terminal: bool = False, env: Mapping[str, str] = MappingProxyType({})) -> tuple[int, str]:
     """Exit code and output. Standard input and output are a terminal, or neither is."""
     assert MAKE is not None
     leader, follower = pty.openpty()
@@ -27,7 +29,7 @@ def make(*arguments: str, terminal: bool = False, **environment: str) -> tuple[i
             stdin=follower if terminal else subprocess.DEVNULL,
             stdout=follower if terminal else subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={"PATH": os.environ["PATH"], **environment},
+            env={"PATH": os.environ["PATH"], **env},
             timeout=60,
         )
         output = os.read(leader, 65536) if terminal else done.stdout
@@ -66,14 +68,15 @@ def test_the_model_is_kept_beside_the_environment_where_no_home_can_be_written(v
     command.write_text('#!/bin/sh\necho "cache: ${TOOLWIRE_CACHE-usual}"\n')
     home = tmp_path / "home"
     home.mkdir()
-    for environment, cache in (
+    environments: list[tuple[dict[str, str], str]] = [
         ({}, f"{venv}/cache"),
         ({"HOME": "/dev/null"}, f"{venv}/cache"),
         ({"HOME": "/dev/null", "TOOLWIRE_CACHE": "/elsewhere"}, "/elsewhere"),
         ({"HOME": "/dev/null", "XDG_CACHE_HOME": "/elsewhere"}, "usual"),
         ({"HOME": str(home)}, "usual"),
-    ):
-        code, output = make("run", f"VENV={venv}", **environment)
+    ]
+    for env, cache in environments:
+        code, output = make("run", f"VENV={venv}", env=env)
         assert (code, output.count(f"cache: {cache}\n")) == (0, 2), output
     assert not list(home.iterdir())
 
