@@ -49,10 +49,10 @@ def is_installed(name: str) -> bool:
     return all(_is_importable(module) for module in EXTRAS[name].modules)
 
 
-def require(name: str) -> None:
-    """Raise a `ConfigError` that says what to install if the extra is missing."""
+def require(name: str, kind: type[ToolwireError] = ConfigError) -> None:
+    """Raise an error that says what to install if the extra is missing."""
     if not is_installed(name):
-        raise missing_extra(name)
+        raise missing_extra(name, kind)
 
 
 def missing_extra(

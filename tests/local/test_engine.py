@@ -135,7 +135,17 @@ async def test_without_weights_the_error_says_how_to_install(tmp_path: Path, mon
     monkeypatch.setenv("TOOLWIRE_CACHE", str(tmp_path))
     with pytest.raises(LocalModelError, match="not installed") as caught:
         await LocalModel().start()
-    assert "toolwire local install" in caught.value.hint
+    assert caught.value.__notes__ == [caught.value.hint] == ["Install them once: toolwire local install"]
+
+
+async def test_without_the_extra_and_weights_the_error_names_the_extra_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_CACHE", str(tmp_path))
+    monkeypatch.setattr("toolwire.extras._is_importable", lambda module: False)
+    with pytest.raises(LocalModelError, match="needs xllamacpp, which is not installed") as caught:
+        await LocalModel().start()
+    assert caught.value.__notes__ == ["Install it: pip install 'toolwire[local]'"]
 
 
 async def test_weights_that_are_installed_after_the_model_was_made_are_found(

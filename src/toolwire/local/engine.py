@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 import msgspec
 
 from ..errors import LocalModelError, ToolwireError
-from ..extras import missing_extra
+from ..extras import missing_extra, require
 from .library import import_failed
 from .weights import SMOLLM2, installed_weights
 
@@ -163,10 +163,12 @@ def _environment() -> dict[str, str]:
 def _checked(path: Path | None) -> Path:
     """The path, if a GGUF file lies there."""
     if path is None:
-        raise LocalModelError(
-            "the weights of the embedded model are not installed",
-            hint="Install them once: toolwire local install",
+        require("local", LocalModelError)
+        error = LocalModelError(
+            "the weights of the embedded model are not installed", hint="Install them once: toolwire local install"
         )
+        error.add_note(error.hint)  # a traceback shows no hints
+        raise error
     try:
         with path.open("rb") as file:
             magic = file.read(4)
