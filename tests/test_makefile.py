@@ -86,3 +86,14 @@ def test_a_checkout_that_cannot_be_written(target: str) -> None:
     code, output = make(target, "VENV=/dev/null/venv")
     assert code == 2
     assert "Cannot write to /dev/null/venv. Put the environment elsewhere: make VENV=" in output
+
+
+def test_leaving_the_chat_starts_no_demo_with_the_make_of_macos(venv: Path, tmp_path: Path) -> None:
+    """GNU make 3.81 ignores `.ONESHELL` and `.SHELLFLAGS`: without them, `make run` does the same."""
+    makefile = tmp_path / "Makefile"
+    lines = (ROOT / "Makefile").read_text().splitlines(keepends=True)
+    makefile.write_text("".join(line for line in lines if not line.startswith((".ONESHELL", ".SHELLFLAGS"))))
+    code, output = make("-f", str(makefile), "run", f"VENV={venv}", terminal=True)
+    assert (code, output) == (0, "toolwire local install\r\ntoolwire chat\r\n")
+    code, output = make("-f", str(makefile), "run", f"VENV={venv}")
+    assert (code, output.splitlines()[-1]) == (0, "toolwire demo")
