@@ -139,18 +139,27 @@ class Asking:
 
     async def painted(self) -> None:
         """Until the screen shows what waits, and nothing else is on its way."""
-        for _ in range(100):
+        still = 0
+        for _ in range(200):
             # Quicker than `pause`, which waits for the processor to be idle: all messages were handled, twice.
             await self.pilot._wait_for_screen()
             await asyncio.sleep(0.003)
             await self.pilot._wait_for_screen()
-            front, waiting = self.questions.front, self.person.waiting
-            if (front in waiting if waiting else front is None) and (front is None or self._is_painted()):
+            still = still + 1 if self._is_painted() else 0
+            if still == 2:  # once is not enough: a widget may have told the screen just now that it has another size
                 return
         raise AssertionError("the question was never painted")
 
     def _is_painted(self) -> bool:
-        return self.questions._stage.attention._from is not None
+        front, waiting = self.questions.front, self.person.waiting
+        if front is None or front not in waiting:
+            return front is None and not waiting
+        # A layout to come may give it another size, and then it has to be read again before a key counts.
+        screen = self.app.screen
+        pending = screen._callbacks or any(
+            each._layout_required for each in screen.walk_children(Widget, with_self=True)
+        )
+        return self.questions._stage.attention._from is not None and not pending
 
     def send(self, key: str) -> None:
         """A key, pressed now; what comes of it is not waited for."""
