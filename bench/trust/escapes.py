@@ -68,7 +68,7 @@ def escapes(count: int, seed: int) -> Found:
 FORKS = """\
 import os, time
 left, fill = os.pipe(); os.write(fill, b'x' * %d); os.set_blocking(left, False)
-until = time.monotonic() + 3
+until = time.monotonic() + 15
 while time.monotonic() < until:
     try:
         os.read(left, 1)
@@ -80,7 +80,7 @@ while time.monotonic() < until:
         os.close(os.open(f'born-{os.getpid()}', os.O_CREAT))
 """
 SHELL_FORKS = """\
-b() { : > born-$BASHPID; if [ $1 -gt 8 ]; then sleep 2; else b $(($1 + 1)) | b $(($1 + 1)) & fi; }; b 0; sleep 2
+b() { : > born-$BASHPID; if [ $1 -gt 8 ]; then sleep 15; else b $(($1 + 1)) | b $(($1 + 1)) & fi; }; b 0; sleep 15
 """
 ALLOCATES = """\
 import mmap, os, time
@@ -90,7 +90,7 @@ for _ in range(%d):
     kept.append(mmap.mmap(-1, 16 << 20, flags=mmap.%s | mmap.MAP_ANONYMOUS))
     kept[-1].write(b'x' * (16 << 20))
     os.write(grown, b'x' * 16)
-time.sleep(2)
+time.sleep(15)
 """
 
 
