@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 
 import msgspec
 import pytest
@@ -24,6 +25,14 @@ def test_facts_are_attributes_and_none_is_no_fact() -> None:
     assert (error.provider, error.status, error.hint) == ("openai", 529, "Wait.")
     assert not hasattr(error, "code")
     assert str(error) == "overloaded"
+
+
+def test_a_traceback_shows_the_hint() -> None:
+    error = ProviderError("no key", hint="Set OPENAI_API_KEY.")
+    assert "no key\nSet OPENAI_API_KEY.\n" in "".join(traceback.format_exception(error))
+    error.hint = "Set ***."
+    assert "OPENAI_API_KEY" not in "".join(traceback.format_exception(error))
+    assert "None" not in "".join(traceback.format_exception(ProviderError("no key")))
 
 
 def test_an_error_as_data() -> None:

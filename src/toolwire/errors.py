@@ -37,6 +37,16 @@ class ToolwireError(Exception):
         self.hint = hint
         self.facts = {name: value for name, value in facts.items() if value is not None}
 
+    @property
+    def hint(self) -> str:
+        """What the reader can do, or empty. Tracebacks show it below the message."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        self._hint = hint
+        self.__notes__ = [hint] if hint else []
+
     def __getattr__(self, name: str) -> Any:
         try:
             return self.__dict__["facts"][name]

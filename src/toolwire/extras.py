@@ -64,9 +64,7 @@ def missing_extra(
         hint += f"; {instead}"
     if name == "local" and is_musl():
         hint += f". {MUSL_NOTE}"
-    error = kind(f"{EXTRAS[name].needs}, which is not installed", hint=hint, extra=name, **facts)
-    error.add_note(hint)  # a traceback shows no hints
-    return error
+    return kind(f"{EXTRAS[name].needs}, which is not installed", hint=hint, extra=name, **facts)
 
 
 def install_command(*names: str, prefix: str | os.PathLike[str] | None = None) -> str:

@@ -164,11 +164,9 @@ def _checked(path: Path | None) -> Path:
     """The path, if a GGUF file lies there."""
     if path is None:
         require("local", LocalModelError)
-        error = LocalModelError(
+        raise LocalModelError(
             "the weights of the embedded model are not installed", hint="Install them once: toolwire local install"
         )
-        error.add_note(error.hint)  # a traceback shows no hints
-        raise error
     try:
         with path.open("rb") as file:
             magic = file.read(4)
