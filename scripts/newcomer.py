@@ -1,4 +1,5 @@
-"""Play a newcomer: a fresh clone, and the README's two commands on a bare machine, with and without a terminal.
+"""Play a newcomer on a bare machine: a fresh clone, the README's two commands with and without a terminal, its code and
+the examples.
 
 Run it with any Python 3.11 to 3.14: `python3 scripts/newcomer.py FOLDER`. The clone goes to FOLDER/toolwire. On Debian
 as root, the commands see only the essential packages, make and Python, and run as an ordinary user.
@@ -13,8 +14,10 @@ import select
 import shutil
 import subprocess
 import sys
+import tempfile
 import termios
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +29,18 @@ NETWORK = ("_PROXY", "CERT_FILE", "CERT_DIR", "CA_BUNDLE", "PIP_CERT", "INDEX_UR
 PROMPT, ANSWER = "What is 12 * 7?", "12 * 7 = 84"
 DEMO = ("convert_units", "42", "26.0976", "toolwire chat")
 """What the demo prints: the call, its argument, its result, and what to type for the chat."""
+RECIPES = {'Agent("local"': "18", "stream.feed": "ToolInvocation"}
+"""The README's programs that need no API key: words of the code, and what it must print."""
+EXAMPLES = (
+    ("approvals.py", "y\n", "Run it?"),
+    ("chat_app.py", "What time is it in Tokyo?\n", "current_time {'timezone': 'Asia/Tokyo'}"),
+    ("custom_tool.py", "", "in stock now"),
+    ("durable_run.py", "", "Waiting for approval"),
+    ("durable_run.py", "", "finished"),
+    ("replay_test.py", "", "recorded in"),
+    ("text_format_model.py", "", "68 °F"),
+)
+"""The examples that need only the embedded model: what is typed, and what each must print. Tests run all of them."""
 
 
 def bare_path(folder: Path) -> Path:
@@ -60,22 +75,26 @@ def bare_command(folder: Path) -> list[str]:
     return [*user, "env", "-i", f"PATH={path}", f"HOME={home}", *kept]
 
 
-def run(command: list[str]) -> str:
-    """Run a command without a terminal, pass on what it prints, and fail where it fails."""
-    print(f"$ {' '.join(command[command.index('make') :])} </dev/null", flush=True)
+def run(words: str, command: list[str], *, expected: Iterable[str] = (), typed: str = "", cwd: Path = ROOT) -> None:
+    """Run a command without a terminal, pass on what it prints, and fail where it fails or prints something else."""
+    print(f"$ {words}", flush=True)
     began = time.monotonic()
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    with tempfile.TemporaryFile("w+") as keys:
+        keys.write(typed)
+        keys.seek(0)
+        process = subprocess.Popen(
+            command, stdin=keys, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd
+        )
     assert process.stdout is not None
-    printed = []
+    printed = ""
     for line in process.stdout:
         print(line, end="", flush=True)
-        printed.append(line)
+        printed += line
     if process.wait():
         sys.exit(f"It exited with {process.returncode}.")
     print(f"({time.monotonic() - began:.0f} s)", flush=True)
-    return "".join(printed)
+    if missing := [word for word in expected if word not in printed]:
+        sys.exit(f"It did not print {missing}.")
 
 
 class Terminal:
@@ -143,19 +162,30 @@ def chat(command: list[str]) -> None:
     print(f"({time.monotonic() - began:.0f} s)", flush=True)
 
 
+def programs(python: list[str], clone: Path, folder: Path) -> None:
+    """Run the README's code and the examples as they are, in an empty folder."""
+    folder.mkdir()
+    found = re.findall(r"^```python\n(.*?)^```", (clone / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    for words, printed in RECIPES.items():
+        (code,) = [each for each in found if words in each]
+        run(f"python    (the README's code with {words!r})", [*python, "-c", code], expected=[printed], cwd=folder)
+    for name, typed, printed in EXAMPLES:
+        command = [*python, str(clone / "examples" / name)]
+        run(f"python examples/{name}", command, expected=[printed], typed=typed, cwd=folder)
+
+
 def main() -> None:
     """Do what the README says, in its order."""
     folder = Path(sys.argv[1]).resolve()
     clone = folder / "toolwire"
     os.environ["TERM"] = "xterm-256color"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-    make = [*bare_command(folder), "make", "-C", str(clone), "--no-print-directory"]
-    run([*make, "test"])
-    shown = run([*make, "run"])
-    for words in DEMO:
-        if words not in shown:
-            sys.exit(f"`make run` without a terminal did not print {words!r}.")
+    bare = bare_command(folder)
+    make = [*bare, "make", "-C", str(clone), "--no-print-directory"]
+    run("make test", [*make, "test"])
+    run("make run </dev/null", [*make, "run"], expected=DEMO)
     chat([*make, "run"])
+    programs([*bare, str(clone / ".venv" / "bin" / "python")], clone, folder / "project")
 
 
 if __name__ == "__main__":
