@@ -36,11 +36,13 @@ EXAMPLES = (
     ("chat_app.py", "What time is it in Tokyo?\n", "current_time {'timezone': 'Asia/Tokyo'}"),
     ("custom_tool.py", "", "in stock now"),
     ("durable_run.py", "", "Waiting for approval"),
-    ("durable_run.py", "", "finished"),
+    ("durable_run.py yes", "", "finished"),
     ("replay_test.py", "", "recorded in"),
     ("text_format_model.py", "", "68 °F"),
 )
-"""The examples that need only the embedded model: what is typed, and what each must print. Tests run all of them."""
+"""The examples that need only the embedded model: command line, what is typed, and what each must print. The tests run
+all of them.
+"""
 
 
 def bare_path(folder: Path) -> Path:
@@ -169,9 +171,10 @@ def programs(python: list[str], clone: Path, folder: Path) -> None:
     for words, printed in RECIPES.items():
         (code,) = [each for each in found if words in each]
         run(f"python    (the README's code with {words!r})", [*python, "-c", code], expected=[printed], cwd=folder)
-    for name, typed, printed in EXAMPLES:
-        command = [*python, str(clone / "examples" / name)]
-        run(f"python examples/{name}", command, expected=[printed], typed=typed, cwd=folder)
+    for line, typed, printed in EXAMPLES:
+        name, *words = line.split()
+        command = [*python, str(clone / "examples" / name), *words]
+        run(f"python examples/{line}", command, expected=[printed], typed=typed, cwd=folder)
 
 
 def main() -> None:
