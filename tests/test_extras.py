@@ -244,6 +244,7 @@ def test_the_demo_names_a_command_that_the_person_can_type(tmp_path: Path, monke
     for found, started_as, shown in (
         ("/usr/bin/toolwire", "toolwire", "toolwire chat"),
         (None, ".venv/bin/toolwire", ".venv/bin/toolwire chat"),
+        (None, "/home/me/two words/toolwire", "'/home/me/two words/toolwire' chat"),
         (None, "src/toolwire/__main__.py", "python -m toolwire chat"),
     ):
         monkeypatch.setattr("shutil.which", lambda name, found=found: found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 
@@ -47,4 +48,4 @@ def chat_command() -> str:
     if shutil.which("toolwire"):
         return "toolwire chat"
     name = sys.argv[0]
-    return f"{'python -m toolwire' if os.path.basename(name) == '__main__.py' else name} chat"
+    return f"{'python -m toolwire' if os.path.basename(name) == '__main__.py' else shlex.quote(name)} chat"
