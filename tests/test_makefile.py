@@ -24,7 +24,7 @@ def make(*arguments: str, terminal: bool = False, env: Mapping[str, str] = Mappi
     leader, follower = pty.openpty()
     try:
         done = subprocess.run(
-            [MAKE, "PYTHON=python3", *arguments],
+            [MAKE, f"PYTHON={sys.executable}", *arguments],
             cwd=ROOT,
             stdin=follower if terminal else subprocess.DEVNULL,
             stdout=follower if terminal else subprocess.PIPE,
