@@ -172,8 +172,8 @@ def programs(python: list[str], clone: Path, folder: Path) -> None:
         (code,) = [each for each in found if words in each]
         run(f"python    (the README's code with {words!r})", [*python, "-c", code], expected=[printed], cwd=folder)
     for line, typed, printed in EXAMPLES:
-        name, *words = line.split()
-        command = [*python, str(clone / "examples" / name), *words]
+        name, *arguments = line.split()
+        command = [*python, str(clone / "examples" / name), *arguments]
         run(f"python examples/{line}", command, expected=[printed], typed=typed, cwd=folder)
 
 
