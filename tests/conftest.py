@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +18,9 @@ from tickets import counting
 # No test is held to a clock: what takes long on a busy machine is not wrong.
 settings.register_profile("unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+# Files that tests write have the same permissions on every machine.
+os.umask(0o022)
 
 # What a shell starts in the background ignores Ctrl-C, and so would every program that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

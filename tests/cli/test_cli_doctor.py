@@ -261,6 +261,7 @@ async def test_what_cannot_be_asked_at_all_is_told(monkeypatch: pytest.MonkeyPat
 
 
 async def test_the_embedded_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("toolwire.local.library.load_error", lambda: None)
     found = await embedded(5.0)
     assert [(each.name, each.state) for each in found][-1] in (("weights", "unused"), ("engine", "unused"))
     assert "toolwire local install" in found[-1].todo or "toolwire[local]" in found[-1].todo
@@ -394,12 +395,13 @@ def test_the_sandbox_is_tried_in_each_kind_of_way() -> None:
 
 @pytest.fixture
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without what takes long: it is tried above."""
+    """Without what takes long, and without the system library of the embedded model's engine: they are tried above."""
 
     async def held() -> list[Finding]:
         return [well("sandbox", "holds")]
 
     monkeypatch.setattr("toolwire.cli.doctor.sandbox", held)
+    monkeypatch.setattr("toolwire.local.library.load_error", lambda: None)
 
 
 @pytest.mark.usefixtures("_few")

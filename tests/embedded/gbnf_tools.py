@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from programs import LACKS_ENGINE
+
 _POINTER, _TEXT, _SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
 
 
@@ -34,6 +36,8 @@ def _engine() -> _Engine:
     spec = find_spec("xllamacpp")
     if spec is None or spec.origin is None:
         pytest.skip("needs xllamacpp")
+    if LACKS_ENGINE:
+        pytest.skip(LACKS_ENGINE)
     library = ctypes.CDLL(str(next(Path(spec.origin).parent.glob("xllamacpp*.so"))))
 
     def function(name: str, gives: Any, *takes: Any) -> Callable[..., Any]:

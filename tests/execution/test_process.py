@@ -216,6 +216,15 @@ async def test_a_program_that_cannot_run_is_an_error_that_says_why(way: str, tmp
         assert raised.value.message.isprintable()
 
 
+async def test_a_folder_that_cannot_be_searched_does_not_make_a_missing_program_a_forbidden_one(
+    way: str, tmp_path: Path
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")  # refused to root too, unlike a folder without permissions
+    environment = {"PATH": f"{tmp_path}/loop:/usr/bin:/bin"}
+    with pytest.raises(ProgramError, match="there is no program 'nonexistent-program'"):
+        await run_process(["nonexistent-program"], cwd="/", environment=environment, timeout=30)
+
+
 async def test_a_program_is_looked_for_in_the_path_it_is_given(tmp_path: Path) -> None:
     script(tmp_path, "tool", "#!/bin/sh\necho here\n")
     script(tmp_path, "ls", "#!/bin/sh\necho mine\n", 0o644)

@@ -515,6 +515,9 @@ def test_only_what_may_be_read(case: Case) -> None:
 def test_a_missing_program_and_one_that_cannot_run(case: Case) -> None:
     done = case.run("no-such-program")
     assert (done.returncode, done.stderr) == (127, "toolwire: no-such-program: there is no such program\n")
+    (case.inside / "loop").symlink_to("loop")
+    done = case.run("no-such-program", environment={"PATH": f"{case.inside}/loop:/usr/bin:/bin"})
+    assert (done.returncode, done.stderr) == (127, "toolwire: no-such-program: there is no such program\n")
     (case.inside / "data").write_text("no program")
     done = case.run("./data")
     assert (done.returncode, done.stderr) == (126, "toolwire: ./data: Permission denied\n")

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from programs import needs_engine
 from toolwire.errors import LocalModelError
 from toolwire.local import engine
 from toolwire.local.engine import LocalModel
@@ -187,6 +188,7 @@ async def test_a_child_that_said_what_is_wrong_is_left_to_end_by_itself(
     assert (killed, model.pid) == ([], None)
 
 
+@needs_engine
 async def test_a_damaged_model_shows_what_llama_cpp_said(gguf: Path) -> None:
     model = LocalModel(gguf)
     with pytest.raises(LocalModelError, match="could not be started") as caught:

@@ -64,7 +64,11 @@ class Program:
         if stage == "cwd":
             words = f"{name} cannot run in the folder {_short(self.cwd)}: {why}"
             hint = "Create the folder, or give another one."
-        elif stage == "exec" and number in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+        elif stage == "exec" and (
+            number in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+            # A folder of PATH that may not be searched answers "Permission denied" for a program that is nowhere.
+            or ("/" not in self.argv[0] and not any(map(os.path.exists, self.paths())))
+        ):
             words = f"there is no program {name}"
             hint = f"Check its name, or install it; looked for in {self._folders()}."
             if "/" in self.argv[0]:

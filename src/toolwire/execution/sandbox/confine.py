@@ -92,10 +92,16 @@ def main() -> None:
         _leave(f"the sandbox could not be set up, so the command was not run: {_words(error)}", REFUSED_CODE)
     try:
         os.execvpe(program[0], program, environment)
-    except (FileNotFoundError, NotADirectoryError):
-        _leave(f"{program[0]}: there is no such program", MISSING_CODE)
     except OSError as error:
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)) or not _exists(program[0], environment):
+            _leave(f"{program[0]}: there is no such program", MISSING_CODE)
         _leave(f"{program[0]}: {error.strerror}", REFUSED_CODE)
+
+
+def _exists(name: str, environment: dict[bytes, bytes]) -> bool:
+    """A folder of PATH that may not be searched answers "Permission denied" for a program that is nowhere."""
+    folders = os.fsdecode(environment.get(b"PATH", b"")).split(os.pathsep)
+    return "/" in name or any(os.path.exists(os.path.join(folder, name)) for folder in folders)
 
 
 def confine(spec: dict[str, Any]) -> None:
