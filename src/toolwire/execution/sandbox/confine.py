@@ -100,7 +100,7 @@ def main() -> None:
 
 def _exists(name: str, environment: dict[bytes, bytes]) -> bool:
     """A folder of PATH that may not be searched answers "Permission denied" for a program that is nowhere."""
-    folders = os.fsdecode(environment.get(b"PATH", b"")).split(os.pathsep)
+    folders = os.fsdecode(environment.get(b"PATH", os.fsencode(os.defpath))).split(os.pathsep)
     return "/" in name or any(os.path.exists(os.path.join(folder, name)) for folder in folders)
 
 
