@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -87,20 +88,35 @@ async def test_a_time_limit_around_it_is_kept() -> None:
     assert living(token) == {}
 
 
-async def test_cancelled_before_it_starts_nothing_runs(tmp_path: Path) -> None:
+async def test_cancelled_before_it_starts_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+
     def touch(name: str) -> asyncio.Task[object]:
-        line = ["touch", str(tmp_path / name)]
+        line = ["touch", str(made / name)]
         return asyncio.create_task(run_process(line, cwd="/", environment={}, timeout=None))
 
-    unbegun, starting = touch("unbegun"), touch("starting")
+    # The supervisor of what is starting waits at a gate until it was cancelled: how soon it comes is by chance.
+    gate, waiting = tmp_path / "gate", tmp_path / "waiting"
+    os.mkfifo(gate)
+    waiting.write_text(f'#!/bin/sh\nread line <{gate}\nexec {shlex.quote(sys.executable)} "$@"\n')
+    waiting.chmod(0o755)
+    opened = os.open(gate, os.O_RDWR)
+    unbegun = touch("unbegun")
     unbegun.cancel()
-    await asyncio.sleep(0)
+    with monkeypatch.context() as patched:
+        patched.setattr(supervised, "_PYTHON", str(waiting))
+        starting = touch("starting")
+        await asyncio.sleep(0)
     starting.cancel()
     ended = touch("ended")
+    await asyncio.sleep(0)
+    os.write(opened, b"\n")
     await asyncio.wait((unbegun, starting, ended))
+    os.close(opened)
     ended.cancel()
     assert [task.cancelled() for task in (unbegun, starting, ended)] == [True, True, False]
-    assert os.listdir(tmp_path) == ["ended"]
+    assert os.listdir(made) == ["ended"]
 
 
 def test_the_end_of_the_loop_ends_the_tree() -> None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -138,6 +139,7 @@ def _started(program: Program, stdin: int | None, stdout: int | None) -> subproc
             given.seek(0)
             return subprocess.Popen(
                 program.argv,
+                executable=_executable(program),
                 cwd=program.cwd,
                 env=program.environment,
                 stdin=given if program.input else subprocess.DEVNULL if stdin is None else stdin,
@@ -148,3 +150,10 @@ def _started(program: Program, stdin: int | None, stdout: int | None) -> subproc
             )
     except OSError as error:
         raise program.refused("exec", error.errno or 0) from error
+
+
+def _executable(program: Program) -> str | None:
+    """Found here: the system's own search tells of the first folder that it may not search, not of the program."""
+    if os.name != "posix" or "/" in program.argv[0]:
+        return None
+    return next(filter(None, map(shutil.which, program.paths())), None)
