@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -149,6 +149,8 @@ _WILD = st.text(alphabet=st.sampled_from("abc  é漢字😀\u0301\u200b\u202e\x1
     st.lists(st.tuples(_WILD, st.booleans(), st.integers(0, 3), st.sampled_from(["", "12 ", "│ "])), max_size=6),
     st.integers(10, 40),
 )
+@example([("[ [[[[\u200b\u200b\u0301", True, 0, "")], 10)
+@example([("a" * 10 + "\u0301" * 60 + "b", True, 0, "")], 10)
 def test_no_row_is_wider_than_the_card_and_nothing_is_lost(texts: list[tuple[str, bool, int, str]], width: int) -> None:
     lines = [Line(fit(text), "", gutter, rows=rows, by_words=words) for text, words, rows, gutter in texts]
     sheet = Sheet(lines, width)
@@ -232,6 +234,7 @@ def test_what_others_wrote_is_shown_and_not_obeyed(text: str, shown: str) -> Non
         ("漢字漢字", 5, False, "漢字…"),
         ("abc", 1, False, "…"),
         ("abc", 0, False, ""),
+        ("\u0301" * 6 + "abcdef", 4, False, "\u0301" * 4 + "…"),
     ],
 )
 def test_what_has_no_room_is_shortened(text: str, width: int, keep_end: bool, shown: str) -> None:

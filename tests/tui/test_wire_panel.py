@@ -78,6 +78,13 @@ async def test_before_anything_was_sent() -> None:
         assert not any(rows(panel))
 
 
+async def test_a_frame_that_begins_with_accents_alone_is_shown() -> None:
+    log = WireLog()
+    answered(log, ("data: " + "\u0301" * 300 + "x" * 300 + "\n\n").encode())
+    async with shown(log) as (panel, _):
+        assert "xxx" in rows(panel)[0]
+
+
 async def test_frames_beside_events_where_there_is_room() -> None:
     log = WireLog()
     answered(log, CALCULATE)

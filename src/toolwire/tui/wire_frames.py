@@ -20,6 +20,7 @@ from textual.strip import Strip
 from ..cli.visible import one_line, visible
 from ..inspection.frames import TracedFrame
 from ..inspection.words import counted, event_words, size_words
+from .cards.line import cropped
 
 WIDE = 100
 """Columns from which on a frame and its events stand in one row."""
@@ -344,7 +345,7 @@ def _both_ends(text: str, width: int) -> str:
     start = len(text) - rest
     while cell_len(text[start:]) > rest:
         start += 1
-    return f"{chop_cells(text[: 2 * head], head)[0]}…{text[start:]}"
+    return f"{cropped(text[: 2 * head], head)}…{text[start:]}"
 
 
 def _set_in(text: str, width: int, style: str) -> list[list[_Piece]]:

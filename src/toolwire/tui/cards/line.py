@@ -154,7 +154,7 @@ def _pieces(text: str, room: int, by_words: bool) -> list[str]:
     while at < len(text):
         piece = text[at : at + room]
         if cells < 0:
-            piece = chop_cells(piece, room)[0]
+            piece = _first_row(piece, room)
         elif cells > len(text):
             piece = _beginning(piece, room)
         end = at + len(piece)
@@ -196,7 +196,12 @@ def cropped(text: str, width: int) -> str:
     """The beginning of a text, as much as has room."""
     if len(text) * 2 <= width or (text.isascii() and len(text) <= width):
         return text
-    return chop_cells(text[: width + 1], max(width, 1))[0] if cell_len(text) > width else text
+    return _first_row(text[: width + 1], max(width, 1)) if cell_len(text) > width else text
+
+
+def _first_row(text: str, room: int) -> str:
+    """Rich makes no row at all of characters that take no cell, such as accents that stand alone."""
+    return next(iter(chop_cells(text, room)), text)
 
 
 def shortened(text: str, width: int, *, keep_end: bool = False) -> str:
