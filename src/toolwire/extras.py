@@ -39,8 +39,6 @@ _ALL = (
 )
 EXTRAS = {extra.name: extra for extra in _ALL}
 MUSL_NOTE = "xllamacpp has no wheels for musl (Alpine): use a glibc system, such as Debian, or another model."
-
-
 _ONCE = {"uvx": "uvx --from", "pipx run": "pipx run --spec"}
 
 

@@ -37,6 +37,8 @@ def test_the_commands_stand_in_parts() -> None:
         path for path in PATHS if path and "/" not in path
     )
     assert not [line for line in lines if line.startswith("│   ")]
+    # So is each of those to try first.
+    assert all(line.startswith("  toolwire ") for line in lines[lines.index("Try first:") + 1 :] if line)
 
 
 def test_sentences_run_over_the_width() -> None:

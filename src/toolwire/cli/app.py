@@ -109,7 +109,7 @@ def make_app() -> App:
 
 _FIRST = """\
 Try first:
-  toolwire demo                             one prompt to a tiny model; no key, no terminal
+  toolwire demo                             one prompt to a tiny model; no key
   toolwire chat                             talk; without a key, to a tiny model
   toolwire run "What time is it in Tokyo?"  one question, every tool call shown
   toolwire doctor                           what works here, and what to do"""

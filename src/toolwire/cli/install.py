@@ -10,8 +10,6 @@ from ..extras import MUSL_NOTE, install_command, is_installed, is_musl, missing_
 from .console import PlainConsole
 
 NAME = "SmolLM2-135M"
-
-
 OTHER_MODELS = "Or set a provider's key, such as ANTHROPIC_API_KEY, or start Ollama; toolwire providers lists them all."
 
 
