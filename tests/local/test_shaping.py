@@ -354,6 +354,8 @@ UNSUPPORTED = [
     ("install numpy", "run commands"),
     ("what's the weather in Paris?", "look up the weather"),
     ("Will it rain in Oslo?", "look up the weather"),
+    ("How cold is it in Berlin today?", "look up the weather"),
+    ("Is it warm outside?", "look up the weather"),
     ("What is the news?", "look up the news"),
     ("Send an email to Bob", "send messages"),
     ("Draw a cat", "make pictures"),
@@ -389,6 +391,19 @@ def test_a_tool_that_is_named_after_it_may_do_it() -> None:
     assert chosen(shape_request(ask_for("remove old.log", [*DEMO, delete]))) == ["delete_file"]
     shaped = shape_request(ask_for("What's the weather in Paris?", [*DEMO, *OTHERS]))
     assert chosen(shaped) == ["get_weather"]
+
+
+@pytest.mark.parametrize(
+    ("question", "tools", "helps"),
+    [
+        ("How cold is it in Berlin today?", DEMO, True),
+        ("How cold is it in Berlin today?", [*DEMO, function("get_weather", "Forecast.", area=TEXT)], False),
+        ("install numpy", DEMO, True),
+        ("install numpy", BUILTIN, False),
+    ],
+)
+def test_a_refusal_names_a_missing_tool_only_where_it_is_missing(question: str, tools: list[Body], helps: bool) -> None:
+    assert ("without a tool for it" in refused(shape_request(ask_for(question, tools)))) is helps
 
 
 def test_text_for_a_tool_must_be_quoted() -> None:

@@ -51,7 +51,7 @@ _OUTSIDE = (
     _Job(
         "look up the weather",
         words=word_set("weather forecast raining snowing"),
-        local=word_set("temperature rain snow sunny windy"),
+        local=word_set("cloudy cold hot humid rain snow sunny temperature warm windy"),
     ),
     _Job("look up the news", words=word_set("news headlines")),
     _Job("look up prices", words=word_set("stock stocks bitcoin")),
@@ -77,9 +77,9 @@ def unsupported(question: Question, tools: list[dict[str, Any]], *, material: bo
         return _cannot("write files or commands")
     spoken = {verb for verb, _ in _verbs(question)}
     for job in _OUTSIDE:
-        if asked := (job.verbs & spoken) | (job.words & question.lower) | _local_words(job, question):
-            served = any(_name_stems(tool) & set(map(stem, asked)) for tool in tools)
-            return _cannot(job.what, tool_helps=not served)
+        if (job.verbs & spoken) | (job.words & question.lower) | _local_words(job, question):
+            names = set(map(stem, job.verbs | job.words))
+            return _cannot(job.what, tool_helps=not any(_name_stems(tool) & names for tool in tools))
     return _cannot("work on text that is piped in or attached") if material else ""
 
 
