@@ -398,6 +398,7 @@ def test_a_tool_that_is_named_after_it_may_do_it() -> None:
     [
         ("How cold is it in Berlin today?", DEMO, True),
         ("How cold is it in Berlin today?", [*DEMO, function("get_weather", "Forecast.", area=TEXT)], False),
+        ("What is the temperature outside?", [function("read_temperature", "Of a sensor.", sensor=NUMBER)], False),
         ("install numpy", DEMO, True),
         ("install numpy", BUILTIN, False),
     ],

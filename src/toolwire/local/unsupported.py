@@ -78,7 +78,7 @@ def unsupported(question: Question, tools: list[dict[str, Any]], *, material: bo
     spoken = {verb for verb, _ in _verbs(question)}
     for job in _OUTSIDE:
         if (job.verbs & spoken) | (job.words & question.lower) | _local_words(job, question):
-            names = set(map(stem, job.verbs | job.words))
+            names = set(map(stem, job.verbs | job.words | job.local))
             return _cannot(job.what, tool_helps=not any(_name_stems(tool) & names for tool in tools))
     return _cannot("work on text that is piped in or attached") if material else ""
 
