@@ -118,6 +118,14 @@ async def test_one_under_the_other_where_there_is_not() -> None:
         assert all(len(row) <= 76 for row in rows(panel))
 
 
+async def test_events_that_do_not_fit_end_with_an_ellipsis() -> None:
+    log = WireLog()
+    answered(log, sse({"content": "漢字 " * 100}))
+    async with shown(log, width=80) as (panel, _):
+        assert rows(panel)[1].strip().startswith("→ start s0 text; content s0")
+        assert rows(panel)[1].endswith("…")
+
+
 async def test_the_end_is_followed_until_the_person_looks_back() -> None:
     log = WireLog()
     told = answered(log, words(100), end=False)

@@ -20,7 +20,7 @@ from textual.strip import Strip
 from ..cli.visible import one_line, visible
 from ..inspection.frames import TracedFrame
 from ..inspection.words import counted, event_words, size_words
-from .cards.line import cropped
+from .cards.line import cropped, shortened
 
 WIDE = 100
 """Columns from which on a frame and its events stand in one row."""
@@ -313,7 +313,7 @@ def _events(frame: TracedFrame, width: int) -> list[_Piece]:
     """What became of a frame, in one row of this width."""
     problem = next((finding for finding in frame.findings if finding.level == "problem"), None)
     if problem is not None:
-        return [(_fitted(f"! {one_line(problem.words)}", width), "problem")]
+        return [(shortened(f"! {one_line(problem.words)}", width), "problem")]
     told = []
     for event in frame.events:
         kind, segment, words, _ = event_words(event, 200)
@@ -322,9 +322,9 @@ def _events(frame: TracedFrame, width: int) -> list[_Piece]:
     if note is not None:
         told.append(f"· {one_line(note.words)}")
     if not told:
-        return [(_fitted(f"({frame.name or 'no event'})" if not frame.carries else "no event", width), "silent")]
+        return [(shortened(f"({frame.name or 'no event'})" if not frame.carries else "no event", width), "silent")]
     style = "note" if note is not None and not frame.events else "event"
-    return [(_fitted("→ " + "; ".join(told), width), style)]
+    return [(shortened("→ " + "; ".join(told), width), style)]
 
 
 def _compact(frame: TracedFrame) -> str:
@@ -351,9 +351,3 @@ def _both_ends(text: str, width: int) -> str:
 def _set_in(text: str, width: int, style: str) -> list[list[_Piece]]:
     """The text in rows of this width."""
     return [[("    ", ""), (piece, style)] for piece in chop_cells(text, width) or [""]]
-
-
-def _fitted(text: str, width: int) -> str:
-    if cell_len(text) <= width:
-        return text
-    return f"{chop_cells(text, max(width - 1, 1))[0]}…"

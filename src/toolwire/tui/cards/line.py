@@ -200,7 +200,7 @@ def cropped(text: str, width: int) -> str:
 
 
 def _first_row(text: str, room: int) -> str:
-    """Rich makes no row at all of characters that take no cell, such as accents that stand alone."""
+    """As much of the text as fits in one row. Rich makes no row of characters without a cell, such as lone accents."""
     return next(iter(chop_cells(text, room)), text)
 
 
