@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import re
 import subprocess
 import sys
 import tarfile
@@ -115,6 +116,12 @@ def test_the_classifiers_name_every_supported_python(metadata: Message) -> None:
     assert "3.10.9" not in supported
     assert "3.15.0" not in supported
     assert not [each for each in classifiers if "Windows" in each or "OS Independent" in each]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/tutorial/first-minutes.md"])
+def test_the_pages_for_newcomers_name_every_supported_python(page: str) -> None:
+    named = re.findall(r"Python (3\.\d+.*?) (?:on|and) ", (ROOT / page).read_text())
+    assert named == [f"{PYTHONS[0]} to {PYTHONS[-1]}"]
 
 
 def test_all_means_every_extra(metadata: Message) -> None:

@@ -22,7 +22,6 @@ from .doctor_files import others_write
 from .doctor_findings import Finding, odd, unused, well, wrong
 from .editing import chosen_editor
 
-NEEDED = (3, 11)
 COLUMNS, LINES = 80, 24
 """What every screen fits into."""
 
@@ -37,10 +36,7 @@ def machine(env: Mapping[str, str], out: TextIO) -> Iterator[Finding]:
     """Python, the system, and where the output goes."""
     python = platform.python_version()
     name = f"{platform.python_implementation()} {python} on {platform.system()} {platform.release()}"
-    if sys.version_info[:2] < NEEDED:
-        yield wrong("Python", f"{name} is too old", f"Use Python {'.'.join(map(str, NEEDED))} or newer.")
-    else:
-        yield well("Python", f"{name} ({platform.machine()})", version=python, prefix=sys.prefix)
+    yield well("Python", f"{name} ({platform.machine()})", version=python, prefix=sys.prefix)
     yield well("Toolwire", f"{__version__}, in {Path(__file__).parent.parent}", version=__version__)
     yield from _terminal(env, out)
     yield from _way_out(env)
