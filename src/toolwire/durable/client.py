@@ -7,7 +7,8 @@ import builtins
 import os
 import secrets
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -153,12 +154,13 @@ class Runs:
                     run=info.id,
                     state=str(info.state),
                 )
-            spec = self._ledger.spec(info.id)
-            wanted = sa.select(runs.c.conversation).where(runs.c.id == info.id)
-            kept = self._database.do(lambda connection: connection.execute(wanted).scalar())
-            if kept:
-                return msgspec.json.decode(kept, type=list[Message]), spec.turn + info.turns
-            return as_recorded(spec, self._engine.records(info.id))
+            with _reading(info.id):
+                spec = self._ledger.spec(info.id)
+                wanted = sa.select(runs.c.conversation).where(runs.c.id == info.id)
+                kept = self._database.do(lambda connection: connection.execute(wanted).scalar())
+                if kept:
+                    return msgspec.json.decode(kept, type=list[Message]), spec.turn + info.turns
+                return as_recorded(spec, self._engine.records(info.id))
 
         return await self._database.thread(read)
 
@@ -269,8 +271,9 @@ class Runs:
         last = steps[-1]
         if last.name.startswith("answer "):
             record = self._engine.records(run).get(last.name)
-            if record is None or msgspec.json.decode(record, type=ModelAnswer).error is not None:
-                return last.number
+            with _reading(run):
+                if record is None or msgspec.json.decode(record, type=ModelAnswer).error is not None:
+                    return last.number
         return last.number + 1
 
     async def wait(self, id: str) -> RunInfo:
@@ -317,6 +320,19 @@ class Runs:
             return found[0]
         what = "more than one run begins" if found else "there is no run that begins"
         raise DurableFailed(f"{what} with {id[:80]!r}", hint="toolwire runs list shows those that are.", run=id[:80])
+
+
+@contextmanager
+def _reading(run: str) -> Iterator[None]:
+    """What is written of the run is read here, and may be damaged, or not Toolwire's."""
+    try:
+        yield
+    except msgspec.MsgspecError as error:
+        raise DurableFailed(
+            f"what is recorded of {run} cannot be read: {error}",
+            hint="It was written by another Toolwire, or damaged. Submit it again.",
+            run=run,
+        ) from None
 
 
 def _refused(asked: Question, answer: Answer | str, digest: str | None) -> DurableFailed:

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from ..errors import ConfigError, DurableFailed
 from ..folders import state_folder
 from ..refusals import clean
+from .portable_rows import guard
 
 _T = TypeVar("_T")
 
@@ -156,6 +157,7 @@ class Database:
         if self.is_sqlite and patience is None:
             self._make_folder()
         self.engine = _engine(self.url, patience)
+        guard(self.engine)
         self.longest: float | None = None
         """Seconds after which whoever waits for the database is told that it does not answer; None: never."""
         self._closed = threading.Event()

@@ -1,6 +1,7 @@
 """DBOS as the engine (`engine.Engine`): a run is one of its workflows, with the same id.
 
-What goes into its tables is JSON, never a pickle: whoever can write to the database can make no worker run their code.
+What goes into its tables is JSON, never a pickle; what comes out of them is read as nothing else (`portable_rows.py`),
+so that whoever can write to the database can make no worker run their code.
 """
 
 from __future__ import annotations
