@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -356,6 +357,20 @@ def test_the_way_out_and_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setenv("EDITOR", "nosuch --wait")
     about = {each.name: each for each in programs(os.environ)}
     assert (about["git"].state, about["rg"].state, about["editor"].state) == ("unused", "unused", "odd")
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_sqlite_is_new_enough_for_durable_runs_or_not(monkeypatch: pytest.MonkeyPatch, is_installed: bool) -> None:
+    monkeypatch.setattr("toolwire.cli.doctor_machine.is_installed", lambda _: is_installed)
+    found = {each.name: each for each in machine(os.environ, sys.stdout)}
+    assert found["SQLite"].state == "well"
+    assert found["SQLite"].words == f"{sqlite3.sqlite_version}, new enough for durable runs"
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.34.1")
+    found = {each.name: each for each in machine(os.environ, sys.stdout)}
+    assert found["SQLite"].state == ("odd" if is_installed else "unused")
+    assert "3.34.1" in found["SQLite"].words
+    assert "PostgreSQL" in found["SQLite"].todo
 
 
 def test_extras_name_the_line_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from toolwire.durable import sqlite_version
 from toolwire.durable.database import Database
+from toolwire.errors import ConfigError
 
 DEFAULT = "CREATE TABLE made (name TEXT, at INTEGER NOT NULL DEFAULT (unixepoch('subsec') * 1000))"
 """As DBOS has it in its tables on Python 3.12 and later."""
@@ -50,3 +52,18 @@ def test_other_times_are_not_made_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with closing(Database(f"sqlite:///{tmp_path}/runs.db")) as database:
         select = sa.select(sa.func.unixepoch("2020-01-01"))
         assert database.do(lambda connection: connection.execute(select).scalar()) is None
+
+
+def test_a_version_that_is_too_old_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    major, minor = sqlite_version.OLDEST
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (major, minor - 1, 5))
+    monkeypatch.setattr(sqlite3, "sqlite_version", f"{major}.{minor - 1}.5")
+    with pytest.raises(
+        ConfigError, match=rf"SQLite 3\.{minor - 1}\.5 is too old: .* need 3\.{minor} or newer"
+    ) as refused:
+        Database(f"sqlite:///{tmp_path}/runs.db")
+    assert "PostgreSQL" in refused.value.hint
+    assert list(tmp_path.iterdir()) == []
+    Database("postgresql://me@127.0.0.1:1/runs").close()
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (major, minor, 0))
+    Database(f"sqlite:///{tmp_path}/runs.db").close()

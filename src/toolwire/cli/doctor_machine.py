@@ -6,6 +6,7 @@ import os
 import platform
 import shlex
 import shutil
+import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +15,7 @@ from typing import TextIO
 from urllib.request import getproxies_environment
 
 from .. import __version__
+from ..durable import sqlite_version
 from ..errors import ConfigError, SessionFailed
 from ..extras import EXTRAS, install_command, is_installed
 from ..folders import config_folder, state_folder
@@ -38,8 +40,19 @@ def machine(env: Mapping[str, str], out: TextIO) -> Iterator[Finding]:
     name = f"{platform.python_implementation()} {python} on {platform.system()} {platform.release()}"
     yield well("Python", f"{name} ({platform.machine()})", version=python, prefix=sys.prefix)
     yield well("Toolwire", f"{__version__}, in {Path(__file__).parent.parent}", version=__version__)
+    yield _sqlite()
     yield from _terminal(env, out)
     yield from _way_out(env)
+
+
+def _sqlite() -> Finding:
+    """The SQLite of this Python, and whether it is new enough."""
+    here = sqlite3.sqlite_version
+    if not (problem := sqlite_version.problem()):
+        return well("SQLite", f"{here}, new enough for durable runs", version=here)
+    if not is_installed("durable"):
+        return unused("SQLite", problem, sqlite_version.HINT, version=here)
+    return odd("SQLite", problem, sqlite_version.HINT)
 
 
 def _terminal(env: Mapping[str, str], out: TextIO) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from ..errors import ConfigError, DurableFailed
 from ..folders import state_folder
 from ..refusals import clean
+from . import sqlite_version
 from .portable_rows import guard
 
 _T = TypeVar("_T")
@@ -31,8 +32,6 @@ SCHEMA = 1
 """Of our tables."""
 _BUSY_SECONDS, _POOL_SECONDS, _CONNECT_SECONDS = 30.0, 60.0, 10.0
 _IDLE_MILLISECONDS = 5000
-_SUBSEC_VERSION = (3, 42)
-"""First SQLite with `unixepoch('subsec')`. DBOS fills NOT NULL columns with it on Python 3.12 and later."""
 _THREADS = 16
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _LOCK = 7110457281
@@ -154,6 +153,8 @@ class Database:
         self.url = _checked(url)
         self.shown = _shown(self.url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        if self.is_sqlite and (problem := sqlite_version.problem()):
+            raise ConfigError(f"SQLite {problem}", hint=sqlite_version.HINT)
         if self.is_sqlite and patience is None:
             self._make_folder()
         self.engine = _engine(self.url, patience)
@@ -349,8 +350,6 @@ def _engine(url: sa.URL, patience: float | None) -> sa.Engine:
 
         return engine
 
-    import sqlite3
-
     engine = sa.create_engine(url, **pool)
 
     @sa.event.listens_for(engine, "connect")
@@ -359,15 +358,9 @@ def _engine(url: sa.URL, patience: float | None) -> sa.Engine:
         connection.execute(f"PRAGMA busy_timeout={round((patience or _BUSY_SECONDS) * 1000)}")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA journal_mode=WAL")
-        if sqlite3.sqlite_version_info < _SUBSEC_VERSION:
-            connection.create_function("unixepoch", 1, _unixepoch)
+        sqlite_version.add_functions(connection)
 
     return engine
-
-
-def _unixepoch(time_value: object) -> float | None:
-    """The `unixepoch('subsec')` of newer versions of SQLite; NULL for every other argument."""
-    return round(time.time(), 3) if time_value == "subsec" else None
 
 
 def _passes(error: sa.exc.DBAPIError | sa.exc.TimeoutError) -> bool:
