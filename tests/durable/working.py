@@ -173,16 +173,19 @@ async def at_work(
     deeds: Deeds | None = None,
     agent: dict[str, Any] | None = None,
     known: Work | None = None,
+    worker_url: str | None = None,
     **options: Any,
 ) -> AsyncIterator[Work]:
-    """A worker; stopped at the end. `known` is one that worked before: its models go on."""
+    """A worker; stopped at the end. `known` is one that worked before: its models go on. With `worker_url` it comes to
+    the database in a role of its own.
+    """
     async with Runs(url) as runs:
         work = Work(runs, deeds or Deeds(), {"policy": "ask", **(agent or {})})
         if known is not None:
             work.deeds, work.models, work.scripts = known.deeds, known.models, known.scripts
         offered = agents(work) if agents is not None else [DurableAgent("toolwire", work.make)]
         given = {"timing": TIMING, "patience": 0.05, "grace": 5.0, "poll": 0.03, **options}
-        work.worker = Worker(url, offered, tell=work.told.append, **given)
+        work.worker = Worker(worker_url or url, offered, tell=work.told.append, **given)
         running = asyncio.create_task(work.worker.run())
         try:
             yield work

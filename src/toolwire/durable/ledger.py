@@ -249,7 +249,7 @@ class Ledger:
         lives = sa.exists().where(workers.c.id == runs.c.worker, workers.c.state.in_(LIVING))
         wanted = sa.select(runs.c.id, runs.c.attempt, runs.c.worker, runs.c.queue)
         wanted = wanted.where(runs.c.state == RunState.RUNNING, ~lives)
-        return self.database.do(lambda connection: [row._tuple() for row in connection.execute(wanted)])
+        return self.database.do(lambda connection: [tuple(row) for row in connection.execute(wanted)])
 
     def late(self) -> list[str]:
         """The runs whose time is over."""
