@@ -11,17 +11,21 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
-from durable.working import at_work, happens, quick
+from durable.working import Work, at_work, happens, quick
 from toolwire import Answer
+from toolwire.approval.request import Offer, Scope
+from toolwire.approval.rules import Decision, Rule
+from toolwire.builtin.asking import asking_tools
 from toolwire.durable.client import Runs
-from toolwire.durable.database import Database
+from toolwire.durable.database import Database, questions
 from toolwire.durable.dbos_engine import WORKFLOW, DbosEngine
 from toolwire.durable.engine import WAITING_QUEUE
 from toolwire.durable.portable_rows import COLUMN, OWN_TABLES, PICKLE, PORTABLE
-from toolwire.durable.records import RunState
+from toolwire.durable.records import Question, RunState, to_json
 from toolwire.errors import DurableFailed
 from toolwire.testing import call, fail, say
 
@@ -237,3 +241,59 @@ def test_the_engine_has_no_other_form_and_names_it_in_no_other_column() -> None:
     assert not any(
         OWN_TABLES in column.table.name or OWN_TABLES in column.name for table in TABLES.values() for column in table.c
     )
+
+
+def change(work: Work, question: Question, **values: Any) -> None:
+    """Writes into the row of a question."""
+    mine = questions.update().where(questions.c.run == question.run, questions.c.id == question.id)
+    work.ledger.database.do(lambda connection: connection.execute(mine.values(**values)))
+
+
+async def test_a_yes_to_a_call_that_the_worker_did_not_ask_about_is_none(sqlite_url: str) -> None:
+    async with at_work(sqlite_url) as work:
+        run = await work.submit(call("save", text="harm"), say("Done."))
+        (question,) = await work.asked(run)
+        assert question.request is not None
+        shown = msgspec.structs.replace(question.request.invocation, arguments={"text": "harmless"})
+        request = msgspec.structs.replace(question.request, invocation=shown)
+        change(work, question, body=to_json(msgspec.structs.replace(question, request=request)))
+        (seen,) = await work.runs.questions(run)
+        assert seen.request is not None
+        assert seen.request.invocation.arguments == {"text": "harmless"}
+        await work.runs.answer(run, seen.id, Answer(allowed=True), digest=seen.digest)
+        assert await happens(lambda: any("2. time" in told for told in work.told))
+        (again,) = await work.asked(run)
+        assert again.request is not None
+        assert again.request.invocation.arguments == {"text": "harm"}
+        assert work.deeds.started == []
+        await work.runs.answer(run, again.id, Answer(allowed=True), digest=again.digest)
+        assert (await work.over(run)).text == "Done."
+        assert work.deeds.done == ["harm"]
+
+
+async def test_words_for_a_question_that_the_model_did_not_ask_are_none(sqlite_url: str) -> None:
+    async with at_work(sqlite_url, agent={"tools": lambda place: asking_tools(place.person.ask_person)}) as work:
+        run = await work.submit(call("ask_user", question="Delete it?"), say("Done."))
+        (question,) = await work.asked(run)
+        change(work, question, body=to_json(msgspec.structs.replace(question, question="Keep it?")))
+        await work.runs.answer(run, question.id, "Yes.")
+        assert await happens(lambda: any("2. time" in told for told in work.told))
+        (again,) = await work.asked(run)
+        assert again.question == "Delete it?"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_an_answer_for_the_session_is_about_the_tool_that_was_asked_about(sqlite_url: str, allowed: bool) -> None:
+    async with at_work(sqlite_url) as work:
+        run = await work.submit(call("save", text="a"), call("alone", text="b"), say("Done."))
+        (question,) = await work.asked(run)
+        assert question.request is not None
+        wide = (Offer(Rule(decision=Decision.ALLOW), "everything"),)
+        request = msgspec.structs.replace(question.request, offers=wide, refusals=wide)
+        change(work, question, body=to_json(msgspec.structs.replace(question, request=request)))
+        answer = Answer(allowed=allowed, scope=Scope.SESSION)
+        await work.runs.answer(run, question.id, answer, digest=question.digest)
+        (second,) = await work.asked(run)
+        assert second.request is not None
+        assert second.request.invocation.tool_name == "alone"
+        assert "b" not in work.deeds.started

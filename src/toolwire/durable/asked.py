@@ -9,7 +9,7 @@ import msgspec
 import sqlalchemy as sa
 
 from ..approval.request import Answer, Scope
-from ..approval.rules import Rule
+from ..approval.rules import Decision, Rule
 from .database import Database, questions, runs
 from .ledger import hold
 from .records import Question, RunState, to_json, to_text
@@ -26,8 +26,11 @@ class Questions:
     def ask(self, question: Question, attempt: int) -> tuple[Question, int]:
         """The question as it stands, with its answer if there is one, and the run's signals; written down if it is new.
 
-        Other questions about the same call, for which it was another one, are void.
+        Other questions about the same call, for which it was another one, are void. So is one of its digest that shows
+        something else: whoever answered that one saw what nobody asked.
         """
+        body = to_json(question)
+        written = msgspec.json.decode(body, type=Question)
 
         def work(connection: sa.Connection) -> tuple[Question, int]:
             signals = hold(connection, question.run, attempt)
@@ -40,12 +43,16 @@ class Questions:
                 digest=question.digest,
                 turn=question.turn,
                 asked=question.asked,
-                body=to_json(question),
+                body=body,
             )
             connection.execute(insert.on_conflict_do_nothing())
             connection.execute(questions.delete().where(mine, questions.c.digest != question.digest))
-            row = connection.execute(sa.select(questions).where(mine)).one()
-            return as_question(row), signals
+            asked = as_question(connection.execute(sa.select(questions).where(mine)).one())
+            if _shown(asked) != _shown(written):
+                connection.execute(questions.delete().where(mine))
+                connection.execute(insert)
+                asked = written
+            return asked, signals
 
         return self.database.do(work)
 
@@ -53,7 +60,8 @@ class Questions:
         """What people have decided for longer than one call, and in which turn, in the order in which they did; and the
         calls whose questions are open.
 
-        As with the gate, an answer with other arguments decides that call alone.
+        As with the gate, an answer with other arguments decides that call alone. What was offered is read from the
+        database: a rule that says other than the answer, or is not about the call's own tool alone, was not offered.
         """
 
         def work(connection: sa.Connection) -> list[Question]:
@@ -69,8 +77,11 @@ class Questions:
             if each.answer.scope is Scope.ONCE:
                 continue
             offers = each.request.offers if each.answer.allowed else each.request.refusals
-            if 0 <= each.answer.offer < len(offers):
-                rule = offers[each.answer.offer].rule
+            if not 0 <= each.answer.offer < len(offers):
+                continue
+            rule = offers[each.answer.offer].rule
+            decision = Decision.ALLOW if each.answer.allowed else Decision.DENY
+            if rule.decision is decision and rule.tool == (each.request.invocation.tool_name,):
                 rules.append((each.turn, msgspec.structs.replace(rule, source=f"{each.answer.scope} decision")))
         return rules, are_open
 
@@ -140,6 +151,14 @@ class Questions:
             return msgspec.structs.replace(given, request=asked.request), True
 
         return self.database.do(work)
+
+
+def _shown(question: Question) -> Any:
+    """What an answer is about: what the digest covers of it."""
+    if question.request is None:
+        return question.question, question.options
+    call = question.request.invocation
+    return call.id, call.call_id, call.turn, call.tool_name, call.arguments
 
 
 def as_question(row: Any) -> Question:
