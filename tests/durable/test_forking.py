@@ -12,7 +12,6 @@ from durable.working import Work, at_work, happens, quick
 from toolwire import Answer
 from toolwire.agent.events import RunFailed, RunFinished, ToolFinished, TurnStarted
 from toolwire.approval.request import Scope
-from toolwire.durable.engine import WAITING_QUEUE
 from toolwire.durable.records import RunState
 from toolwire.errors import DurableFailed
 from toolwire.testing import call, fail, say
@@ -165,4 +164,4 @@ async def test_a_fork_whose_commit_was_not_heard_of_is_the_same_fork(database_ur
         await work.over(run)
         for _ in range(2):
             await asyncio.to_thread(work.engine.fork, run, "forked", 1, 0)
-        assert await asyncio.to_thread(work.engine.lying, WAITING_QUEUE, ["forked", run]) == ["forked"]
+        assert await asyncio.to_thread(work.engine.astray, ["forked", run]) == (["forked"], [run])

@@ -24,10 +24,9 @@ from toolwire.durable.engine import WAITING_QUEUE, Held
 from toolwire.durable.intents import Intents
 from toolwire.durable.ledger import STALLS, RunLost
 from toolwire.durable.log import EventLog
-from toolwire.durable.records import RunSpec, RunState
+from toolwire.durable.records import RunState
 from toolwire.durable.sweeping import Sweep
 from toolwire.errors import DurableFailed
-from toolwire.messages import user
 from toolwire.testing import call, say
 
 __all__ = ["quick"]
@@ -138,8 +137,9 @@ def test_a_worker_gives_back_what_it_does_not_work_on_when_it_had_time_to_begin(
     now, given = [0.0], []
 
     class Engine:
-        def held(self) -> list[Held]:
-            return [Held("lost", "me"), Held("begins", "me"), Held("another's", "you")]
+        def held(self, worker: str) -> list[Held]:
+            found = [Held("lost", "me"), Held("begins", "me"), Held("another's", "you")]
+            return [each for each in found if each.worker == worker]
 
     class Ledger:
         def held_by(self, worker: str) -> dict[str, Any]:
@@ -158,11 +158,8 @@ def test_a_run_that_the_engine_loses_later_is_found_too(monkeypatch: pytest.Monk
     now, found, lost = [1000.0], [], False
 
     class Engine:
-        def lying(self, queue: str, runs: list[str]) -> list[str]:
-            return []
-
-        def astray(self, runs: list[str]) -> list[str]:
-            return runs if lost else []
+        def astray(self, runs: list[str]) -> tuple[list[str], list[str]]:
+            return ([], runs if lost else [])
 
     class Ledger:
         def queued_before(self, when: float) -> set[tuple[str, float]]:
@@ -173,7 +170,7 @@ def test_a_run_that_the_engine_loses_later_is_found_too(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(sweeping, "time", SimpleNamespace(time=lambda: now[0]))
     sweep = Sweep(cast(Any, Ledger()), cast(Any, Engine()), print)
-    monkeypatch.setattr(sweep, "_find", lambda run: found.append((now[0], run)))
+    monkeypatch.setattr(sweep, "_gone", lambda run: found.append((now[0], run)))
     for second in range(130):
         now[0], lost = 1000.0 + second, second > 0
         sweep._astray()
@@ -232,13 +229,6 @@ async def test_a_fault_of_the_database_in_a_step_is_not_its_record(
 async def test_what_was_begun_and_not_finished_by_others_is(database_url: str) -> None:
     async with at_work(database_url) as work:
         ledger, engine = work.ledger, work.engine
-        # Written down, and the engine was never told.
-        work.scripts["submitted"] = [say("Done.")]
-        await asyncio.to_thread(
-            lambda: ledger.add(
-                "submitted", RunSpec(prompt=user("submitted")), queue="toolwire", priority=0, timeout=None
-            )
-        )
         # Answered, and nobody woke it; woken, and nobody moved it.
         answered = await work.submit(call("save", text="a"), say("Done."))
         woken = await work.submit(call("save", text="b"), say("Done."))
@@ -253,30 +243,57 @@ async def test_what_was_begun_and_not_finished_by_others_is(database_url: str) -
         await work.runs.cancel(crossed)
         await asyncio.to_thread(ledger.queue_again, crossed)
         await asyncio.to_thread(engine.cancel, crossed)
-        for run in ("submitted", answered, woken):
+        for run in (answered, woken):
             assert (await work.over(run)).state is RunState.FINISHED
         await work.asked(crossed)
         await work.runs.answer(crossed, third.id, YES)
         assert (await work.over(crossed)).state is RunState.FINISHED
 
 
-async def test_a_run_that_is_found_again_is_begun_once(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with at_work(sqlite_url, agent=FULL) as work:
-        submit, gate = work.worker._engine.submit, work.deeds.hold("a")
+@pytest.mark.parametrize("at", ["before", "after"])
+async def test_a_run_is_written_down_and_queued_at_once_or_not_at_all(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """Whoever submits is lost before or after the engine is told, and before the commit."""
+    async with Runs(database_url) as runs:
+        submit = runs._engine.submit
 
-        def slowly(*arguments: Any) -> None:
-            submit(*arguments)
-            time.sleep(0.5)
+        def lost(*arguments: Any, **options: Any) -> None:
+            if at == "after":
+                submit(*arguments, **options)
+            raise RuntimeError("lost")
 
-        monkeypatch.setattr(work.worker._engine, "submit", slowly)
-        work.scripts["found"] = [call("look", text="a"), say("Done.")]
-        spec = RunSpec(prompt=user("found"))
-        await asyncio.to_thread(lambda: work.ledger.add("found", spec, queue="toolwire", priority=0, timeout=None))
-        assert await happens(lambda: work.deeds.started)
-        await asyncio.sleep(0.8)
-        gate.set()
-        info = await work.over("found")
-        assert (info.state, info.begins, work.deeds.started) == (RunState.FINISHED, 1, ["a"])
+        with monkeypatch.context() as patch:
+            patch.setattr(runs._engine, "submit", lost)
+            with pytest.raises(RuntimeError, match="lost"):
+                await runs.submit("Hello", id="it", queue="later")
+        assert await runs.list() == []
+        assert await asyncio.to_thread(runs._engine.astray, ["it"]) == ([], ["it"])
+        for _ in range(2):
+            await runs.submit("Hello", id="it", queue="later")
+        assert [each.id for each in await runs.list()] == ["it"]
+        assert await asyncio.to_thread(runs._engine.astray, ["it"]) == ([], [])
+
+
+@pytest.mark.parametrize("how", ["deleted", "ended"])
+async def test_a_run_whose_steps_the_engine_lost_is_never_done_again(database_url: str, how: str) -> None:
+    async with at_work(database_url) as work:
+        run = await work.submit(call("look", text="a"), call("save", text="b"), say("Done."))
+        [question] = await work.asked(run)
+        if how == "deleted":
+            await asyncio.to_thread(work.engine.forget, [run])
+        else:
+            name = "workflow_status" if work.runs._database.is_sqlite else "dbos.workflow_status"
+            ended = sa.text(f"UPDATE {name} SET status='ERROR' WHERE workflow_uuid=:run")
+            await work.runs._database.use(lambda connection: connection.execute(ended, {"run": run}))
+        await asyncio.to_thread(work.runs._questions.answer, run, question.id, YES, None)
+        await asyncio.to_thread(work.ledger.wake, run)
+        info = await work.over(run)
+        assert info.state is RunState.FAILED
+        assert info.error is not None
+        assert "does not have its steps" in info.error.message
+        assert isinstance((await work.events(run))[-1].event, RunFailed)
+        assert work.deeds.started == ["a"]
 
 
 async def test_a_fork_without_its_steps_is_never_run(sqlite_url: str) -> None:

@@ -32,6 +32,7 @@ VERSION = f"toolwire-{FORMAT}"
 WORKFLOW = "toolwire-run"
 _HIGHEST_PRIORITY = 1
 _PAGE = 1000
+_GOING, _OVER = ("ENQUEUED", "PENDING"), ("SUCCESS", "ERROR")
 
 
 class DbosEngine:
@@ -43,6 +44,8 @@ class DbosEngine:
 
     def prepare(self) -> None:
         """Makes the tables of DBOS, or brings them up to date. Done by itself when the engine is first needed."""
+        if self._made is not None:
+            return
         _quiet()
         from dbos import DBOSClient
 
@@ -53,21 +56,23 @@ class DbosEngine:
         except sa.exc.DBAPIError as error:
             raise self._database.refusal(error) from error
         self._made = DBOSClient(
-            system_database_engine=self._database.engine, serializer=_serializer(), application_name=APPLICATION
+            system_database_engine=self._database.engine,
+            serializer=_serializer(),
+            application_name=APPLICATION,
+            retry_connection_errors=False,  # `insist` does, and knows when to give up
         )
 
     def _do(self, work: Callable[[Any], _T]) -> _T:
         """What DBOS does for any process; all of it may be done twice."""
-        if self._made is None:
-            self.prepare()
+        self.prepare()
         return self._database.insist(lambda: work(self._made))
 
     def _list(self, **wanted: Any) -> list[Any]:
         found: list[Any] = self._do(lambda client: client.list_workflows(**wanted, load_input=False, load_output=False))
         return found
 
-    def submit(self, run: str, queue: str, priority: int) -> None:
-        """Puts a new run into a queue; one that is there already stays as it is."""
+    def submit(self, connection: sa.Connection, run: str, queue: str, priority: int) -> None:
+        """Puts a new run into a queue, in the transaction that writes it down."""
         options = {
             "workflow_name": WORKFLOW,
             "queue_name": queue,
@@ -75,7 +80,7 @@ class DbosEngine:
             "app_version": VERSION,
             "priority": _HIGHEST_PRIORITY + priority,
         }
-        self._do(lambda client: client.enqueue(options))
+        self._made.enqueue_in_transaction(connection, options)
 
     def move(self, run: str, queue: str) -> None:
         """Takes the run from whoever has it and puts it into a queue, unless it is over."""
@@ -138,25 +143,21 @@ class DbosEngine:
         steps = self._do(lambda client: client.list_workflow_steps(run))
         return {step["function_name"]: step["output"] for step in steps if isinstance(step["output"], str)}
 
-    def astray(self, runs: Sequence[str]) -> list[str]:
-        """Those of these runs that lie in no queue and that no worker has."""
-        rows = self._list(workflow_ids=list(runs), status=["ENQUEUED", "PENDING"])
-        known = {row.workflow_id for row in rows}
-        return [run for run in runs if run not in known]
-
-    def held(self) -> list[Held]:
-        """All runs that some worker has."""
+    def held(self, worker: str | None = None) -> list[Held]:
+        """All runs that some worker has, or this one."""
         found: list[Held] = []
         while True:
-            rows = self._list(status="PENDING", name=WORKFLOW, limit=_PAGE, offset=len(found))
+            rows = self._list(status="PENDING", name=WORKFLOW, executor_id=worker, limit=_PAGE, offset=len(found))
             found += [Held(row.workflow_id, row.executor_id or "") for row in rows]
             if len(rows) < _PAGE:
                 return found
 
-    def lying(self, queue: str, runs: Sequence[str]) -> list[str]:
-        """Those of these runs that lie in a queue."""
-        rows = self._list(workflow_ids=list(runs), status="ENQUEUED", queue_name=queue)
-        return [row.workflow_id for row in rows]
+    def astray(self, runs: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those of these runs that no worker has or will be given, and those that the engine has ended or has not."""
+        rows = {row.workflow_id: row for row in self._list(workflow_ids=list(runs))}
+        gone = [run for run in runs if run not in rows or rows[run].status in _OVER]
+        going = [run for run, row in rows.items() if row.status in _GOING and row.queue_name != WAITING_QUEUE]
+        return [run for run in runs if run not in gone and run not in going], gone
 
     def forget(self, runs: Sequence[str]) -> None:
         """Deletes runs that are over, with all that is recorded of them."""

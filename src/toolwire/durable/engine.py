@@ -2,15 +2,19 @@
 
 What is asked of an engine: to keep runs in queues and hand each to one worker, to record a step once and give it back
 when the run is worked on again, to move a run to another queue, and to copy the beginning of one. It need not know what
-a run or a step does, who lives, or what was told: that is kept beside it, in tables of ours.
+a run or a step does, who lives, or what was told: that is kept beside it, in tables of the same database. Who does
+what, and why, is in `docs/engines.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .records import StepInfo
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 WAITING_QUEUE = "toolwire-waiting"
 """Where runs lie that nobody is to be given: no worker listens to it."""
@@ -44,11 +48,14 @@ class Engine(Protocol):
     """What any process may do with runs. Every method talks to the database and is called in a thread."""
 
     def prepare(self) -> None:
-        """Makes what the engine needs in the database."""
+        """Makes what the engine needs in the database, unless this was done here before."""
         ...
 
-    def submit(self, run: str, queue: str, priority: int) -> None:
-        """Puts a new run into a queue; one that is there already stays as it is."""
+    def submit(self, connection: sa.Connection, run: str, queue: str, priority: int) -> None:
+        """Puts a new run into a queue, in the transaction that writes it down: it is there in both, or in neither.
+
+        One that is there already stays as it is. Needs `prepare` before the transaction.
+        """
         ...
 
     def move(self, run: str, queue: str) -> None:
@@ -75,16 +82,12 @@ class Engine(Protocol):
         """What each step recorded, by its name, in their order."""
         ...
 
-    def astray(self, runs: Sequence[str]) -> list[str]:
-        """Those of these runs that lie in no queue and that no worker has."""
+    def held(self, worker: str | None = None) -> list[Held]:
+        """All runs that some worker has, or this one."""
         ...
 
-    def held(self) -> list[Held]:
-        """All runs that some worker has."""
-        ...
-
-    def lying(self, queue: str, runs: Sequence[str]) -> list[str]:
-        """Those of these runs that lie in a queue."""
+    def astray(self, runs: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those of these runs that no worker has or will be given, and those that the engine has ended or has not."""
         ...
 
     def forget(self, runs: Sequence[str]) -> None:

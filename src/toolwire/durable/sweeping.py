@@ -40,7 +40,7 @@ class Sweep:
 
     def own(self, worker: str, working_on: set[str]) -> None:
         """Gives back runs that the engine gave this worker and that it does not work on, nor is about to."""
-        held = {each.run for each in self._engine.held() if each.worker == worker}
+        held = {each.run for each in self._engine.held(worker)}
         held = (held | self._ledger.held_by(worker).keys()) - working_on
         now = time.monotonic()
         self._orphans = {run: self._orphans.get(run, now) for run in held}
@@ -99,7 +99,7 @@ class Sweep:
             self._engine.move(run, WAITING_QUEUE)
 
     def _astray(self) -> None:
-        """Runs that are written down as queued by someone who was lost before the engine was told."""
+        """Runs that were queued again by someone who was lost before the engine was told, or whom another crossed."""
         now = time.time()
         if now - self._forgot > _LOOK_AGAIN_SECONDS:
             self._forgot, self._known = now, set()
@@ -107,27 +107,26 @@ class Sweep:
         news = sorted(run for run, _ in queued - self._known)
         for first in range(0, len(news), _PAGE):
             page = news[first : first + _PAGE]
-            lying, astray = self._engine.lying(WAITING_QUEUE, page), self._engine.astray(page)
-            for run, (_, state, _, updated, queue) in self._ledger.attempts([*lying, *astray]).items():
+            idle, gone = self._engine.astray(page)
+            for run, (_, state, _, updated, queue) in self._ledger.attempts([*idle, *gone]).items():
                 if state is not RunState.QUEUED or now - updated <= _SETTLED_SECONDS:
                     continue
-                if run in lying:
+                if run in idle:
                     self._engine.move(run, queue)
                 else:
-                    self._each([run], self._find)
+                    self._each([run], self._gone)
         # What the engine has it hardly ever loses: each run is looked for once as long as it waits, and now and then.
         self._known = queued
 
-    def _find(self, run: str) -> None:
+    def _gone(self, run: str) -> None:
+        """Without its steps it would do everything again."""
         info = self._ledger.get(run)
-        if info is not None and info.forked and not info.attempt:
-            # Without the steps that the engine was to copy it would do everything again.
-            error = DurableFailed("the fork was not finished", hint=f"Fork {info.forked} again.").info()
-            self._ledger.stop(run, RunState.FAILED, RunFailed(error, 0), error)
-        elif info is not None:
-            # Where nobody is given it before it is moved, which would take it from them.
-            self._engine.submit(run, WAITING_QUEUE, info.priority)
-            self._engine.move(run, info.queue)
+        if info is not None:
+            error = DurableFailed(
+                "the engine does not have its steps: they were deleted, or the fork was not finished",
+                hint="Submit or fork it again.",
+            ).info()
+            end(self._ledger, self._engine, info, RunState.FAILED, RunFailed(error, info.turns, info.usage), error)
 
     def _late(self, run: str) -> None:
         info = self._ledger.get(run)
