@@ -20,10 +20,11 @@ import sqlalchemy as sa
 from durable.databases import postgres, shared_postgres, why_no_postgres
 from durable.told_runs import delta, is_over, new_run, written
 from toolwire.durable.database import Database, runs
+from toolwire.durable.dbos_engine import DbosEngine
 from toolwire.durable.following import follow
 from toolwire.durable.log import EventLog
 from toolwire.durable.records import RunEvent
-from toolwire.errors import ConfigError
+from toolwire.errors import ConfigError, DurableFailed
 from waiting import until
 
 pytestmark = pytest.mark.skipif(bool(why_no_postgres()), reason=why_no_postgres() or "it is there")
@@ -143,3 +144,22 @@ async def test_a_log_and_its_follower_outlast_a_server_that_crashes() -> None:
             await listening
         assert [each.event for each in heard] == [delta("0"), delta("1")]
         assert [each.event for each in written(database, run)] == [delta("0"), delta("1")]
+
+
+def test_who_asks_the_engine_is_told_that_the_database_is_away(sqlite_url: str) -> None:
+    """Left to itself DBOS tries again for ever."""
+    with closing(Database(sqlite_url)) as database, ThreadPoolExecutor(1) as threads:
+        engine = DbosEngine(database)
+        engine.prepare()
+        database.longest = 0.2
+
+        def away(*_: Any) -> None:
+            raise sa.exc.OperationalError("SELECT", {}, psycopg.OperationalError("connection failed"))
+
+        sa.event.listen(database.engine, "before_cursor_execute", away)
+        asking = threads.submit(engine.steps, "a run")
+        try:
+            assert isinstance(asking.exception(timeout=10), DurableFailed)
+        finally:
+            sa.event.remove(database.engine, "before_cursor_execute", away)
+        engine.close()
