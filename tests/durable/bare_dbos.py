@@ -226,7 +226,6 @@ def _as_function(workflow: Callable[[], Any]) -> Callable[[], Any]:
     async def function() -> Any:
         return await workflow()
 
-    function.__qualname__ = function.__name__ = workflow.__name__
     return function
 
 

@@ -17,7 +17,6 @@ from toolwire.agent.events import RunFailed, RunInterrupted
 from toolwire.agent.hooks import Hooks
 from toolwire.durable import dbos_engine, sub_agents, sweeping
 from toolwire.durable.database import events, runs
-from toolwire.durable.engine import Held
 from toolwire.durable.log import EventLog
 from toolwire.durable.records import RunSpec, RunState
 from toolwire.durable.workplace import Workplace
@@ -353,4 +352,6 @@ async def test_all_that_workers_have_is_seen(sqlite_url: str, monkeypatch: pytes
         ids = [await work.submit(call("look", text="a"), say("Done.")) for _ in range(7)]
         assert await happens(lambda: len(work.deeds.started) == 7)
         held = await asyncio.to_thread(work.engine.held)
-        assert sorted(held) == sorted(Held(run, work.worker.id) for run in ids)
+        assert held == dict.fromkeys(ids, work.worker.id)
+        assert await asyncio.to_thread(work.engine.held, work.worker.id) == held
+        assert await asyncio.to_thread(work.engine.held, "another") == {}

@@ -20,7 +20,7 @@ from toolwire.durable import worker as worker_module
 from toolwire.durable.client import Runs
 from toolwire.durable.database import runs as table
 from toolwire.durable.database import workers
-from toolwire.durable.engine import WAITING_QUEUE, Held
+from toolwire.durable.engine import WAITING_QUEUE
 from toolwire.durable.intents import Intents
 from toolwire.durable.ledger import STALLS, RunLost
 from toolwire.durable.log import EventLog
@@ -137,9 +137,9 @@ def test_a_worker_gives_back_what_it_does_not_work_on_when_it_had_time_to_begin(
     now, given = [0.0], []
 
     class Engine:
-        def held(self, worker: str) -> list[Held]:
-            found = [Held("lost", "me"), Held("begins", "me"), Held("another's", "you")]
-            return [each for each in found if each.worker == worker]
+        def held(self, worker: str) -> dict[str, str]:
+            found = {"lost": "me", "begins": "me", "another's": "you"}
+            return {run: each for run, each in found.items() if each == worker}
 
     class Ledger:
         def held_by(self, worker: str) -> dict[str, Any]:

@@ -30,8 +30,7 @@ from .forking import as_recorded, copy_run
 from .lease import roster
 from .ledger import PAUSE, Ledger, Parent
 from .records import DEFAULT_QUEUE, Question, RunEvent, RunInfo, RunSpec, RunState, StepInfo, WorkerInfo
-from .steering import cancel, wake
-from .submitting import put
+from .steering import cancel, put, wake
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """Those of which none is taken for another."""

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from ..errors import ConfigError, DurableFailed
 from ..extras import require
-from .engine import WAITING_QUEUE, Body, Held, Lost, QueueLimits
+from .engine import WAITING_QUEUE, Body, Lost, QueueLimits
 from .records import FORMAT, StepInfo
 
 if TYPE_CHECKING:
@@ -143,12 +143,14 @@ class DbosEngine:
         steps = self._do(lambda client: client.list_workflow_steps(run))
         return {step["function_name"]: step["output"] for step in steps if isinstance(step["output"], str)}
 
-    def held(self, worker: str | None = None) -> list[Held]:
-        """All runs that some worker has, or this one."""
-        found: list[Held] = []
+    def held(self, worker: str | None = None) -> dict[str, str]:
+        """All runs that some worker has, or this one: who has each."""
+        found: dict[str, str] = {}
+        seen = 0
         while True:
-            rows = self._list(status="PENDING", name=WORKFLOW, executor_id=worker, limit=_PAGE, offset=len(found))
-            found += [Held(row.workflow_id, row.executor_id or "") for row in rows]
+            rows = self._list(status="PENDING", name=WORKFLOW, executor_id=worker, limit=_PAGE, offset=seen)
+            found |= {row.workflow_id: row.executor_id or "" for row in rows}
+            seen += len(rows)
             if len(rows) < _PAGE:
                 return found
 
@@ -204,7 +206,6 @@ class DbosWorker:
             await body(DBOS.workflow_id)
             return ""
 
-        work.__qualname__ = WORKFLOW
         DBOS.workflow(name=WORKFLOW)(work)
         DBOS.listen_queues([queue.name for queue in queues])
         DBOS.launch()  # on this loop: workflows run here

@@ -33,13 +33,6 @@ class QueueLimits(NamedTuple):
     """That all workers together do."""
 
 
-class Held(NamedTuple):
-    """A run that the engine has given to a worker."""
-
-    run: str
-    worker: str
-
-
 class Lost(Exception):
     """The engine has given the run to someone else, or it was cancelled: nothing of it may be recorded any more."""
 
@@ -49,54 +42,42 @@ class Engine(Protocol):
 
     def prepare(self) -> None:
         """Makes what the engine needs in the database, unless this was done here before."""
-        ...
 
     def submit(self, connection: sa.Connection, run: str, queue: str, priority: int) -> None:
         """Puts a new run into a queue, in the transaction that writes it down: it is there in both, or in neither.
 
         One that is there already stays as it is. Needs `prepare` before the transaction.
         """
-        ...
 
     def move(self, run: str, queue: str) -> None:
         """Takes the run from whoever has it and puts it into a queue, unless it is over; its steps stay."""
-        ...
 
     def cancel(self, run: str) -> None:
         """Nobody is given the run any more until it is moved."""
-        ...
 
     def fork(self, run: str, new: str, step: int, priority: int) -> None:
         """A new run that has the steps of another one before this one, where nobody is given it until it is moved."""
-        ...
 
     def limit(self, queue: QueueLimits, *, poll: float) -> None:
         """From now on what a queue may do everywhere holds, and workers look into it every `poll` seconds."""
-        ...
 
     def steps(self, run: str) -> list[StepInfo]:
         """What is recorded."""
-        ...
 
     def records(self, run: str) -> dict[str, str]:
         """What each step recorded, by its name, in their order."""
-        ...
 
-    def held(self, worker: str | None = None) -> list[Held]:
-        """All runs that some worker has, or this one."""
-        ...
+    def held(self, worker: str | None = None) -> dict[str, str]:
+        """All runs that some worker has, or this one: who has each."""
 
     def astray(self, runs: Sequence[str]) -> tuple[list[str], list[str]]:
         """Those of these runs that no worker has or will be given, and those that the engine has ended or has not."""
-        ...
 
     def forget(self, runs: Sequence[str]) -> None:
         """Deletes runs that are over, with all that is recorded of them."""
-        ...
 
     def close(self) -> None:
         """Lets go of everything."""
-        ...
 
 
 class WorkingEngine(Protocol):
@@ -104,7 +85,6 @@ class WorkingEngine(Protocol):
 
     async def start(self, worker: str, queues: Sequence[QueueLimits], body: Body) -> None:
         """From now on runs of these queues are given to `body`, each to one worker."""
-        ...
 
     async def step(self, name: str, do: Callable[[], Awaitable[str]]) -> str:
         """What a step of the run at hand gives: recorded, or else done now and recorded; raises `Lost`.
@@ -112,8 +92,6 @@ class WorkingEngine(Protocol):
         Steps are told apart by the order in which they are begun, which must be the same each time. What is cancelled
         is not recorded.
         """
-        ...
 
     async def stop(self) -> None:
         """Nothing more is given out; what is worked on must have ended."""
-        ...

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..agent.events import RunEnd, RunInterrupted
-from ..errors import ErrorInfo
+from ..errors import DurableFailed, ErrorInfo
 from .engine import Engine
-from .ledger import Ledger
-from .records import RunInfo, RunState
+from .ledger import Ledger, Parent
+from .records import RunInfo, RunSpec, RunState
 
 _CAN_BE_CANCELLED = [state for state in RunState if not state.is_over or state is RunState.REFUSED]
+
+
+def put(
+    ledger: Ledger,
+    engine: Engine,
+    id: str,
+    spec: RunSpec,
+    *,
+    queue: str,
+    priority: int = 0,
+    timeout: float | None = None,
+    parent: Parent | None = None,
+) -> RunInfo:
+    """Puts a run into a queue, in one transaction; the same twice is one run. It is new, or as it stands."""
+    engine.prepare()
+    enqueue = partial(engine.submit, run=id, queue=queue, priority=priority)
+    ledger.add(id, spec, queue=queue, priority=priority, timeout=timeout, parent=parent, beside=enqueue)
+    info = ledger.get(id)
+    if info is None:
+        raise DurableFailed("the run was deleted as it was submitted", run=id)
+    return info
 
 
 def wake(ledger: Ledger, engine: Engine, run: str) -> None:

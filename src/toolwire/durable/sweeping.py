@@ -40,8 +40,7 @@ class Sweep:
 
     def own(self, worker: str, working_on: set[str]) -> None:
         """Gives back runs that the engine gave this worker and that it does not work on, nor is about to."""
-        held = {each.run for each in self._engine.held(worker)}
-        held = (held | self._ledger.held_by(worker).keys()) - working_on
+        held = (self._engine.held(worker).keys() | self._ledger.held_by(worker).keys()) - working_on
         now = time.monotonic()
         self._orphans = {run: self._orphans.get(run, now) for run in held}
         for run in [run for run, since in self._orphans.items() if now - since > _SETTLED_SECONDS]:
@@ -71,9 +70,9 @@ class Sweep:
         held = self._engine.held()
         # Looked at after the runs: a worker is known before it is given any.
         living = self._ledger.living()
-        for each in held:
-            if each.worker not in living:
-                self._give(each.run, f"is taken over from {each.worker}, which is gone", living)
+        for run, worker in held.items():
+            if worker not in living:
+                self._give(run, f"is taken over from {worker}, which is gone", living)
         # Whatever the engine says of them: they may have been about to be left.
         for run, attempt, worker, queue in self._ledger.of_the_dead():
             if self._ledger.take_over(run, attempt):

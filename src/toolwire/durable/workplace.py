@@ -23,7 +23,7 @@ from .intents import Intents
 from .ledger import Ledger, Parent, RunLost
 from .log import EventLog
 from .records import Question, RunInfo, RunSpec, RunState, to_json, to_text
-from .submitting import put
+from .steering import put
 
 _T = TypeVar("_T")
 
