@@ -23,6 +23,7 @@ from toolwire.durable import dbos_engine
 from waiting import until
 
 TESTS = Path(__file__).resolve().parents[1]
+PAGE = TESTS.parent / "docs" / "engines.md"
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +67,20 @@ def test_the_runs_of_a_dead_worker_stay_its_own_until_somebody_resumes_them(left
     assert taken_up.status("cut").executor_id == "living"
 
 
-def test_who_is_alive_is_written_nowhere(bare: Bare) -> None:
+def test_dbos_keeps_no_sign_of_life_of_its_workers(bare: Bare) -> None:
     tables = bare.tables()
     assert {"workflow_status", "queues"} <= set(tables)
     assert not [name for name in tables if re.search("executor|worker|lease|heartbeat", name)]
 
 
-def test_a_run_whose_task_was_cancelled_is_given_to_nobody(bare: Bare) -> None:
+def test_a_run_whose_task_was_cancelled_is_given_to_no_worker_again(bare: Bare) -> None:
     run = bare.begin(bare.cancelled)
     assert bare.comes_to(run, "PENDING")
     bare.looks()
     assert bare.status(run).status == "PENDING"
 
 
-def test_of_all_that_is_done_to_a_run_only_its_start_can_be_in_a_transaction_of_ours() -> None:
+def test_only_the_start_of_a_run_can_be_in_a_transaction_of_ours() -> None:
     """So whoever dies between our row and the engine's is mended by the sweep."""
     found = [name for name in dir(DBOSClient) if name.endswith("_in_transaction")]
     assert found == ["enqueue_in_transaction", "send_bulk_in_transaction", "send_in_transaction"]
@@ -88,7 +89,7 @@ def test_of_all_that_is_done_to_a_run_only_its_start_can_be_in_a_transaction_of_
 # The fence (ledger.py).
 
 
-def test_a_worker_that_lost_a_run_goes_on_with_its_step_and_does_what_it_was_about_to_do(bare: Bare) -> None:
+def test_a_worker_that_lost_a_run_still_does_what_its_step_was_about_to_do(bare: Bare) -> None:
     bare.gate.clear()
     run = bare.begin(bare.slow)
     assert until(lambda: "begun" in bare.done())
@@ -101,17 +102,17 @@ def test_a_worker_that_lost_a_run_goes_on_with_its_step_and_does_what_it_was_abo
 # Calls with effects (intents.py).
 
 
-def test_a_step_that_was_cut_is_done_again_whatever_it_does(taken_up: Bare) -> None:
+def test_a_step_that_was_cut_is_run_again_whatever_it_did(taken_up: Bare) -> None:
     assert taken_up.done().count("cut") == 2
 
 
-def test_a_step_in_the_middle_of_a_step_is_not_recorded(bare: Bare) -> None:
+def test_a_step_inside_a_step_is_not_recorded(bare: Bare) -> None:
     run = bare.begin(bare.nested)
     assert bare.comes_to(run, "SUCCESS")
     assert bare.steps(run) == ["outer"]
 
 
-def test_steps_must_be_begun_in_the_order_of_before(bare: Bare) -> None:
+def test_steps_must_begin_in_the_same_order(bare: Bare) -> None:
     """Calls of one answer are answered in any order: what is recorded between their start and end has no place."""
     run = bare.begin(bare.ordered)
     assert until(lambda: bare.steps(run) == ["a"])
@@ -121,7 +122,7 @@ def test_steps_must_be_begun_in_the_order_of_before(bare: Bare) -> None:
     assert "a" in str(bare.status(run).error)
 
 
-def test_a_fork_does_not_know_what_the_step_it_begins_at_was_about_to_do(bare: Bare) -> None:
+def test_a_fork_drops_the_events_of_the_step_it_begins_at(bare: Bare) -> None:
     run = bare.begin(bare.announces)
     assert until(lambda: bare.client.get_event(run, "about to", timeout_seconds=0) == "save")
     forked = bare.client.fork_workflow(run, 2, queue_name=NOBODYS).workflow_id
@@ -132,7 +133,7 @@ def test_a_fork_does_not_know_what_the_step_it_begins_at_was_about_to_do(bare: B
 # Runs that wait (the queue that nobody listens to; asked.py, fanout.py).
 
 
-def test_a_run_that_waits_for_a_message_holds_its_place(bare: Bare) -> None:
+def test_a_run_that_waits_for_a_message_holds_its_slot(bare: Bare) -> None:
     waits = bare.begin(bare.asks, "one for messages")
     assert bare.comes_to(waits, "PENDING")
     other = bare.begin(bare.plain, "one for messages")
@@ -142,7 +143,7 @@ def test_a_run_that_waits_for_a_message_holds_its_place(bare: Bare) -> None:
     assert bare.comes_to(other, "SUCCESS")
 
 
-def test_a_run_that_waits_for_another_holds_its_place(bare: Bare) -> None:
+def test_a_run_that_waits_for_another_run_holds_its_slot(bare: Bare) -> None:
     run = bare.begin(bare.delegates, "one for others")
     assert until(lambda: bare.client.list_workflows(workflow_ids=[f"{run}.1"]))
     bare.looks()
@@ -151,7 +152,15 @@ def test_a_run_that_waits_for_another_holds_its_place(bare: Bare) -> None:
     assert bare.comes_to(run, "ERROR")
 
 
-def test_runs_cannot_be_found_by_what_they_wait_for_in_sqlite(bare: Bare) -> None:
+def test_nobody_is_told_that_an_answer_came_too_late(bare: Bare) -> None:
+    run = bare.begin(bare.asks)
+    for answer in ("yes", "no"):
+        bare.client.send(run, answer)
+        assert bare.comes_to(run, "SUCCESS")
+    assert bare.status(run).output == "yes"
+
+
+def test_runs_cannot_be_listed_by_attributes_in_sqlite(bare: Bare) -> None:
     with pytest.raises(error.DBOSException, match="SQLite"):
         bare.client.list_workflows(attributes={"state": "waiting"})
 
@@ -159,11 +168,11 @@ def test_runs_cannot_be_found_by_what_they_wait_for_in_sqlite(bare: Bare) -> Non
 # Events (log.py, following.py).
 
 
-def test_what_a_cut_step_told_is_told_twice(taken_up: Bare) -> None:
+def test_a_stream_has_twice_what_a_cut_step_wrote(taken_up: Bare) -> None:
     assert list(taken_up.client.read_stream("cut", "words")) == ["half an answer"] * 2
 
 
-def test_what_is_told_outside_of_a_step_is_a_step_each(bare: Bare) -> None:
+def test_a_stream_write_outside_a_step_is_a_step(bare: Bare) -> None:
     run = bare.begin(bare.streams)
     assert bare.comes_to(run, "SUCCESS")
     assert bare.steps(run) == ["DBOS.writeStream"] * 2
@@ -172,7 +181,7 @@ def test_what_is_told_outside_of_a_step_is_a_step_each(bare: Bare) -> None:
 # Limits (rates.py, `_limit_here`).
 
 
-def test_a_limiter_counts_starts_and_no_requests(bare: Bare) -> None:
+def test_a_rate_limit_counts_starts_and_no_requests(bare: Bare) -> None:
     first = bare.begin(bare.requests, "one an hour")
     assert bare.comes_to(first, "SUCCESS")
     assert bare.steps(first) == ["request"] * 3
@@ -181,13 +190,13 @@ def test_a_limiter_counts_starts_and_no_requests(bare: Bare) -> None:
     assert bare.status(second).status == "ENQUEUED"
 
 
-def test_a_limiter_lets_all_go_at_once(bare: Bare) -> None:
+def test_a_rate_limit_lets_a_whole_window_go_at_once(bare: Bare) -> None:
     """A provider that counts in its own windows sees twice as many."""
     runs = [bare.begin(bare.plain, "three an hour") for _ in range(3)]
     assert all(bare.comes_to(run, "SUCCESS") for run in runs)
 
 
-def test_how_much_a_worker_may_do_is_said_by_the_last_one_for_all(bare: Bare) -> None:
+def test_the_last_worker_to_register_a_queue_sets_its_limit_for_all(bare: Bare) -> None:
     for limit in (2, 5):
         bare.client.register_queue("shared", worker_concurrency=limit)
     found = bare.client.retrieve_queue("shared")
@@ -199,7 +208,7 @@ def test_how_much_a_worker_may_do_is_said_by_the_last_one_for_all(bare: Bare) ->
 # Time, and runs that kill their workers (ledger.py, sweeping.py).
 
 
-def test_the_time_of_a_run_and_how_often_it_was_begun_are_forgotten_when_it_is_moved(bare: Bare) -> None:
+def test_moving_a_run_forgets_its_deadline_and_its_attempts(bare: Bare) -> None:
     run = bare.begin(bare.asks, workflow_timeout=3600.0)
     assert bare.comes_to(run, "PENDING")
     before = bare.status(run)
@@ -213,7 +222,7 @@ def test_the_time_of_a_run_and_how_often_it_was_begun_are_forgotten_when_it_is_m
 # Records (`_record_for_good`).
 
 
-def test_a_fault_of_the_recording_is_recorded_for_what_the_step_gave(bare: Bare) -> None:
+def test_a_failed_recording_is_recorded_as_the_result(bare: Bare) -> None:
     run = bare.begin(bare.requests, NOBODYS)
     bare.has_no_room_once("operation_outputs")
     bare.client.resume_workflow(run, queue_name=OPEN)
@@ -222,40 +231,52 @@ def test_a_fault_of_the_recording_is_recorded_for_what_the_step_gave(bare: Bare)
     assert "full" in str(step["error"])
 
 
-# What has no parameter.
+# What a caller cannot say.
 
 
 @pytest.mark.parametrize(
     ("call", "lacks"),
     [
         (DBOSClient.fork_workflow, "priority"),
-        (DBOS.fork_workflow, "priority"),
         (DBOS.workflow, "version"),
         (DBOS.listen_queues, "worker_concurrency"),
     ],
 )
-def test_this_cannot_be_said(call: Callable[..., Any], lacks: str) -> None:
+def test_dbos_has_no_such_parameter(call: Callable[..., Any], lacks: str) -> None:
     assert lacks not in inspect.signature(call).parameters
 
 
-def test_a_fork_comes_before_all_others(bare: Bare) -> None:
+def test_a_fork_has_no_priority(bare: Bare) -> None:
+    """And comes before all that have one."""
     run = bare.begin(bare.plain, NOBODYS, priority=7)
     forked = bare.client.fork_workflow(run, 1, queue_name=NOBODYS).workflow_id
     assert [bare.status(each).priority for each in (run, forked)] == [7, 0]
 
 
-@pytest.mark.parametrize("lacks", ["parent_workflow_id", "parent"])
-def test_nobody_outside_can_say_which_run_started_another(lacks: str) -> None:
-    """So that the engine cannot cancel all that a run started."""
-    assert lacks not in EnqueueOptions.__annotations__
+def test_a_client_cannot_name_the_parent_of_a_run() -> None:
+    """So DBOS does not know which runs to cancel with it."""
+    assert not [name for name in EnqueueOptions.__annotations__ if "parent" in name]
 
 
-def test_nobody_outside_can_write_to_a_stream() -> None:
-    """Whoever cancels a run of a dead worker tells its end."""
+def test_a_client_cannot_write_to_a_stream() -> None:
+    """Whoever cancels a run writes its last event, although its worker may be dead."""
     assert not [name for name in dir(DBOSClient) if "write" in name]
 
 
-def test_these_are_all_private_parts_of_dbos_that_are_touched() -> None:
-    """Each is shown to be needed above: a queue's limit here, and a fault of the recording."""
+# The list itself.
+
+
+def test_no_other_private_part_of_dbos_is_used() -> None:
+    """A test above shows why each is: the limit of a queue here, and the record of a step."""
     found = re.findall(r"(?<!self)\.(_[a-z]\w*)", inspect.getsource(dbos_engine))
-    assert sorted({name for name in found if not name.startswith("__")}) == ["_sys_db", "_worker_concurrency"]
+    assert sorted(set(found)) == ["_sys_db", "_worker_concurrency"]
+
+
+def test_the_page_names_each_of_these_tests() -> None:
+    named = set(re.findall(r"`(test_\w+)`", PAGE.read_text()))
+    here = {name for name in globals() if name.startswith("test_")}
+    others = {
+        name for path in TESTS.glob("durable/test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    assert here - named == {"test_the_page_names_each_of_these_tests"}
+    assert named <= others
