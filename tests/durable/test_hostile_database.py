@@ -181,7 +181,9 @@ def test_no_reader_of_the_engine_decodes_a_pickle(database_url: str, attacker: A
     with closing(Database(database_url)) as database:
         database.prepare()
         engine = DbosEngine(database)
-        engine.submit("run", WAITING_QUEUE, 0)
+        engine.prepare()
+        with database.engine.begin() as connection:
+            engine.submit(connection, "run", WAITING_QUEUE, 0)
         client = engine._made
         system = client._sys_db
         attacker.add_rows("run")
