@@ -16,9 +16,9 @@ import msgspec
 from ..tools.definition import Risk, ToolDefinition
 from .commands.command_line import Command, Word, WordKind
 from .commands.expansion import links_below, names_matching
-from .commands.git import takes_for_repository
+from .commands.git import takes_for_repository, work_tree
 from .commands.programs import are_harmless_variables, is_breaker, program
-from .commands.readers import files_read, looks_below
+from .commands.readers import files_read, looks_below, searches
 from .commands.shell import read_command_line
 from .commands.starters import started_by
 from .places import MAX_PATH, Place, Workspace
@@ -184,23 +184,20 @@ def _parts_of_command(command: Command, workspace: Workspace) -> Iterator[Part]:
             unsure = f"what {word.text} stands for cannot be looked through"
     if program(command)[:1] == (Word("git"),) and any(map(takes_for_repository, starts)):
         unsure = "git would take a folder of plain files for a repository"
-    roots = _roots(command, files, places, starts, workspace)
+    searched = _searched(command, starts, workspace)
+    if files is not None:
+        places += [place for place in searched if not place.inside]
+    roots = [*searched, *(place for place in places if os.path.isdir(place.real))] if looks_below(command) else []
     risk = Risk.READ if files is not None else Risk.DANGEROUS if _can_break(command, places) else Risk.EXECUTE
     yield Part(risk, command, tuple(places), tuple(roots), unsure)
 
 
-def _roots(
-    command: Command, files: Sequence[Word] | None, places: Sequence[Place], starts: Sequence[str], workspace: Workspace
-) -> list[Place]:
-    """The folders that it may go through: those that it is given, and where it is known to search where it runs, too.
-
-    What else a program does where it runs is not known of any: whoever allows `npm test` trusts it that far.
-    """
-    if not looks_below(command):
+def _searched(command: Command, starts: Sequence[str], workspace: Workspace) -> list[Place]:
+    """The folders that it may go through though it is not given them: where it runs, and git's whole work tree."""
+    if not searches(command):
         return []
-    if files is None:
-        return [place for place in places if os.path.isdir(place.real)]
-    return [*map(workspace.place, starts), *places]
+    tops = filter(None, map(work_tree, starts)) if program(command)[:1] == (Word("git"),) else ()
+    return [workspace.place(folder) for folder in dict.fromkeys((*starts, *tops))]
 
 
 def _can_break(command: Command, places: Sequence[Place]) -> bool:

@@ -55,11 +55,40 @@ class _Form(msgspec.Struct, frozen=True):
     listing: str = ""
     """The options one of which must be there for it to have operands."""
     below: bool = False
-    """It shows what the repository's files hold."""
+    """It shows what files of the repository hold that no word names."""
+    plain: frozenset[str] = frozenset()
+    """Options with which it does not: no others, and one of `chosen` if there are any."""
+    chosen: frozenset[str] = frozenset()
+    reads: tuple[Word, ...] = ()
+    """Files that it reads beside those that are named."""
 
 
-def _form(table: str, texts: int = 0, *, most: int = 1000, listing: str = "", below: bool = False) -> _Form:
-    return _Form(known_options(table), most, texts, listing, below)
+def _form(
+    table: str,
+    texts: int = 0,
+    *,
+    most: int = 1000,
+    listing: str = "",
+    below: bool = False,
+    plain: str = "",
+    chosen: str = "",
+    reads: str = "",
+) -> _Form:
+    return _Form(
+        known_options(table),
+        most,
+        texts,
+        listing,
+        below,
+        _option_names(f"{plain} {chosen}"),
+        _option_names(chosen),
+        tuple(map(Word, reads.split())),
+    )
+
+
+def _option_names(table: str) -> frozenset[str]:
+    options = known_options(table)
+    return frozenset((*options.short, *options.long, *("#" * options.numbers)))
 
 
 _DIFF = (
@@ -70,31 +99,49 @@ _DIFF = (
     "--ignore-cr-at-eol --text --exit-code --quiet --check --relative? --no-prefix --no-ext-diff --no-textconv "
     "--no-renames --compact-summary --function-context -W --merge-base --pickaxe-all --pickaxe-regex --submodule?"
 )
-_LOG = (
-    _DIFF + " -n: -g -i -E -F -P -L: -c -m --oneline --graph --all --decorate? --no-decorate --format: --pretty? "
+_STATS = (
+    "-s --stat? --numstat --shortstat --dirstat? --summary --name-only --name-status --no-patch --raw --compact-summary"
+)
+"""What a difference is shown as, where it is names and numbers alone."""
+_SHAPE = (
+    "-zMC --color? --no-color --abbrev? --find-renames? --diff-filter: --relative? --no-renames --exit-code --quiet"
+)
+_COMMITS = (
+    "-n: -# -g -i -E -F -P --oneline --graph --all --decorate? --no-decorate --format: --pretty? "
     "--date: --since: --until: --after: --before: --author: --committer: --grep: --max-count: --skip: --merges "
     "--no-merges --first-parent --follow --reverse --branches? --tags? --remotes? --abbrev-commit --no-abbrev-commit "
     "--name-rev --topo-order --date-order --author-date-order --full-history --simplify-merges --left-right "
     "--cherry-pick --cherry-mark --cherry --boundary --show-signature --walk-reflogs --regexp-ignore-case "
     "--all-match --invert-grep --source --parents --children --no-walk? --ancestry-path --simplify-by-decoration "
-    "--relative-date --show-notes? --no-notes --cc --count --not --objects --shortstat --full-diff --glob: --exclude:"
+    "--relative-date --show-notes? --no-notes --count --not --objects --glob: --exclude:"
 )
+_LOG = f"{_DIFF} {_COMMITS} -L: -c -m --cc --full-diff"
+_PLAIN_LOG = f"{_COMMITS} {_STATS} {_SHAPE}"
+_STATUS = (
+    "-sbz -u? --short --branch --porcelain? --long --untracked-files? --ignored? --show-stash --ahead-behind "
+    "--no-ahead-behind --renames --no-renames --column? --no-column --ignore-submodules?"
+)
+_SUMMED_UP = "-s -e --summary --email --numbered --group:"
 FORMS: dict[str, _Form] = {
-    "status": _form(
-        "-sbvz -u? --short --branch --porcelain? --long --verbose --untracked-files? --ignored? --show-stash "
-        "--ahead-behind --no-ahead-behind --renames --no-renames --column? --no-column --ignore-submodules?"
-    ),
-    "log": _form(_LOG, below=True),
-    "whatchanged": _form(_LOG, below=True),
+    "status": _form(f"{_STATUS} -v --verbose", below=True, plain=_STATUS),
+    "log": _form(_LOG, below=True, plain=_PLAIN_LOG),
+    "whatchanged": _form(_LOG, below=True, plain=_PLAIN_LOG),
     "show": _form(_LOG, below=True),
-    "rev-list": _form(_LOG),
-    "shortlog": _form(_LOG + " -s -e --summary --email --numbered --group:"),
-    "diff": _form(_DIFF + " --cached --staged --no-index --cc --base --ours --theirs", below=True),
-    "diff-tree": _form(_DIFF + " -r --root --no-commit-id", below=True),
-    "diff-index": _form(_DIFF + " --cached", below=True),
-    "diff-files": _form(_DIFF, below=True),
-    "stash list": _form(_LOG),
-    "stash show": _form(_DIFF + " --include-untracked --only-untracked", below=True),
+    "rev-list": _form(_LOG, below=True, plain=_COMMITS),
+    "shortlog": _form(f"{_LOG} {_SUMMED_UP}", below=True, plain=f"{_COMMITS} {_SUMMED_UP}"),
+    "diff": _form(
+        f"{_DIFF} --cached --staged --no-index --cc --base --ours --theirs",
+        below=True,
+        plain=f"{_SHAPE} --cached --staged",
+        chosen=_STATS,
+    ),
+    "diff-tree": _form(
+        f"{_DIFF} -r --root --no-commit-id", below=True, plain=f"{_SHAPE} -r --root --no-commit-id", chosen=_STATS
+    ),
+    "diff-index": _form(f"{_DIFF} --cached", below=True, plain=f"{_SHAPE} --cached", chosen=_STATS),
+    "diff-files": _form(_DIFF, below=True, plain=_SHAPE, chosen=_STATS),
+    "stash list": _form(_LOG, below=True, plain=_PLAIN_LOG),
+    "stash show": _form(f"{_DIFF} --include-untracked --only-untracked", below=True, plain=_SHAPE, chosen=_STATS),
     "branch": _form(
         "-arvil --list --all --remotes --verbose --show-current --contains: --no-contains: --merged? --no-merged? "
         "--sort: --format: --points-at: --color? --no-color --column? --no-column --abbrev: --no-abbrev --ignore-case",
@@ -105,11 +152,11 @@ FORMS: dict[str, _Form] = {
         "--color? --ignore-case",
         listing="l list",
     ),
-    "remote": _form("-v --verbose", most=0),
-    "remote get-url": _form("--push --all"),
+    "remote": _form("-v --verbose", most=0, reads=".git/config"),
+    "remote get-url": _form("--push --all", reads=".git/config"),
     "worktree list": _form("-v -z --porcelain --verbose", most=0),
-    "reflog": _form(_LOG, most=0),
-    "reflog show": _form(_LOG),
+    "reflog": _form(_LOG, most=0, below=True, plain=_PLAIN_LOG),
+    "reflog show": _form(_LOG, below=True, plain=_PLAIN_LOG),
     "rev-parse": _form(
         "--abbrev-ref? --short? --verify -q --quiet --show-toplevel --show-prefix --show-cdup --git-dir "
         "--absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository "
@@ -142,15 +189,21 @@ FORMS: dict[str, _Form] = {
     ),
     "merge-base": _form("-a --all --is-ancestor --octopus --independent --fork-point"),
     "name-rev": _form("--tags --name-only --all --always --refs: --no-undefined"),
-    "cat-file": _form("-tspe --batch-check?"),
+    "cat-file": _form("-tspe --batch-check?", below=True, chosen="-tse --batch-check?"),
     "show-ref": _form("-dqs --head --heads --tags --verify --hash? --abbrev? --dereference --quiet"),
     "for-each-ref": _form("--format: --sort: --count: --merged? --no-merged? --contains: --points-at: --ignore-case"),
     "symbolic-ref": _form("-q --quiet --short", most=1),
     "count-objects": _form("-vH --verbose --human-readable", most=0),
-    "check-ignore": _form("-qvnz --quiet --verbose --non-matching --no-index"),
-    "check-attr": _form("-az --all --cached"),
+    "check-ignore": _form(
+        "-qvnz --quiet --verbose --non-matching --no-index", below=True, plain="-qz --quiet --no-index"
+    ),
+    "check-attr": _form("-az --all --cached", below=True),
     "cherry": _form("-v --abbrev?"),
-    "config": _form("--get --get-all --local --show-origin --show-scope --type: --bool --int", listing="get get-all"),
+    "config": _form(
+        "--get --get-all --local --show-origin --show-scope --type: --bool --int",
+        listing="get get-all",
+        reads=".git/config",
+    ),
     "version": _form("--build-options", most=0),
 }
 _TWO_WORDS = frozenset(name.split()[0] for name in FORMS if " " in name)
@@ -178,13 +231,60 @@ def files_read_by_git(words: Sequence[Word]) -> tuple[Word, ...] | None:
         _, colon, inner = word.text.partition(":")
         if colon and inner:
             files.append(Word(inner, word.kind))
-    return (*read.files, *files)
+    return (*read.files, *files, *form.reads)
 
 
 def git_looks_below(words: Sequence[Word]) -> bool:
-    """Whether a git command that only reads shows what any file of the repository holds."""
-    found = _form_of(words)
-    return found is None or found[0].below
+    """Whether a git command may show what files of the repository hold that no word of it names."""
+    named = subcommand(words)
+    if named is None or not named[0]:
+        return named is None
+    found = _form_of((Word(named[0]), *named[1]))
+    if found is None:
+        return not _is_silent(*named)
+    form, rest = found
+    if any("%(" in word.text and "raw" in word.text for word in rest):
+        # What a reference is to, whole: it may be to a file.
+        return True
+    if not form.below:
+        return False
+    read = read_options(rest, form.options)
+    if read is None or read.loose or not form.plain.issuperset(read.used):
+        return True
+    return bool(form.chosen and form.chosen.isdisjoint(read.used)) or not form.plain
+
+
+_SILENT = dict.fromkeys(
+    names(
+        "apply branch cherry-pick clean clone config fetch fsck gc hash-object help init ls-remote maintenance merge "
+        "mv prune pull push read-tree remote repack replace revert rm show-branch sparse-checkout submodule switch "
+        "symbolic-ref tag update-index update-ref worktree"
+    ),
+    names(""),
+)
+"""Commands that do more than read and show nothing of what files hold, but with these options."""
+_SILENT |= {
+    "add": names("p patch i interactive e edit"),
+    "commit": names("p patch interactive v verbose"),
+    "rebase": names("show-current-patch"),
+    **dict.fromkeys(("checkout", "reset", "restore", "stash"), names("p patch")),
+}
+
+
+def _is_silent(name: str, words: Sequence[Word]) -> bool:
+    telling = _SILENT.get(name)
+    if telling is None:
+        return False
+    for word in words:
+        if not word.is_literal and may_be_option(word) and telling:
+            return False
+        if word.text.startswith("--"):
+            name = word.text[2:].partition("=")[0]
+            if name and any(option.startswith(name) for option in telling if len(option) > 1):
+                return False
+        elif word.text.startswith("-") and not telling.isdisjoint(word.text[1:]):
+            return False
+    return True
 
 
 def _form_of(words: Sequence[Word]) -> tuple[_Form, Sequence[Word]] | None:
@@ -206,14 +306,24 @@ def takes_for_repository(folder: str) -> bool:
     Such a one is of plain files, which come with any download and may be written by an edit, and its configuration
     names programs that git runs.
     """
+    return any(os.path.lexists(os.path.join(each, "HEAD")) for each in _up_to_work_tree(folder)[0])
+
+
+def work_tree(folder: str) -> str:
+    """The folder of the repository that git, run in a folder, works in and shows all of; empty where there is none."""
+    return _up_to_work_tree(folder)[1]
+
+
+def _up_to_work_tree(folder: str) -> tuple[list[str], str]:
+    """The folder and those above it that hold no repository, and the first that does."""
+    found: list[str] = []
     while not os.path.isfile(os.path.join(folder, ".git")) and not os.path.exists(os.path.join(folder, ".git", "HEAD")):
-        if os.path.lexists(os.path.join(folder, "HEAD")):
-            return True
+        found.append(folder)
         above = os.path.dirname(folder)
         if above == folder:
-            return False
+            return found, ""
         folder = above
-    return False
+    return found, folder
 
 
 def subcommand(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:

@@ -13,7 +13,7 @@ import msgspec
 from .command_line import Command, Word, WordKind
 from .git import files_read_by_git, git_looks_below
 from .options import Options, known_options, names, read_options
-from .programs import sets_harmless
+from .programs import program, sets_harmless
 from .scripts import is_plain_jq, is_plain_sed
 from .starters import is_transparent
 
@@ -32,7 +32,9 @@ class Reader(msgspec.Struct, frozen=True):
     argument_files: bool = False
     """It takes `@x` for the options that stand in the file x."""
     below: frozenset[str] | None = None
-    """Options with which it reads what lies below its folders; None where it always does."""
+    """Options with which it reads what lies below its folders, or below where it runs; None where it always does."""
+    folders: bool = False
+    """It reads what lies in a folder that it is given."""
 
 
 _ALL = 1000
@@ -48,9 +50,11 @@ def _reader(
     instead: str = "",
     argument_files: bool = False,
     below: str | None = "",
+    folders: bool = False,
 ) -> Reader:
     deep = None if below is None else frozenset(below.split())
-    return Reader(known_options(table), texts, most, any_option, frozenset(instead.split()), argument_files, deep)
+    instead_of = frozenset(instead.split())
+    return Reader(known_options(table), texts, most, any_option, instead_of, argument_files, deep, folders)
 
 
 _SUMS = "-b -t -z --binary --text --tag --zero"
@@ -138,7 +142,7 @@ READERS: dict[str, Reader] = {
         "--recursive --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --text "
         "--side-by-side --width: --suppress-common-lines --exclude: --strip-trailing-cr --minimal --no-dereference "
         "--ignore-trailing-space --normal --show-c-function",
-        below="r recursive",
+        folders=True,
     ),
     "cmp": _reader("-bls -i: -n: --print-bytes --verbose --quiet --silent --bytes: --ignore-initial:"),
     "comm": _reader("-123iz --check-order --nocheck-order --output-delimiter: --total --zero-terminated"),
@@ -245,15 +249,40 @@ def files_read(command: Command) -> tuple[Word, ...] | None:
 
 def looks_below(command: Command) -> bool:
     """Whether it may read everything below the folders that it is given, or below the one it runs in."""
-    if files_read(command) is None:
+    if files_read(command) is None or searches(command):
         return True
-    if command.name == "git":
-        return git_looks_below(command.words[1:])
-    reader = READERS.get(command.name)
-    if reader is None or reader.below == _NEVER:
+    return command.name in READERS and READERS[command.name].folders
+
+
+def searches(command: Command) -> bool:
+    """Whether it may read everything below the folder that it runs in, though no word names that.
+
+    This is not known of programs that are not in the table: whoever allows `npm test` trusts it that far.
+    """
+    words = program(command)
+    if not words or not words[0].is_literal:
         return False
-    read = read_options(command.words[1:], reader.options)
+    name, rest = words[0].text, words[1:]
+    if name == "git":
+        return git_looks_below(rest)
+    reader = READERS.get(name)
+    if reader is None or reader.below == _NEVER:
+        return name in _SEARCHERS
+    read = read_options(rest, reader.options)
     return reader.below is None or read is None or read.loose or not reader.below.isdisjoint(read.used)
+
+
+_SEARCHERS = names("ack pt rgrep sift ugrep")
+"""Programs that search by themselves, and are not known to do nothing else."""
+
+
+def is_meant_by_name(command: Command) -> bool:
+    """Whether its name says what it does, as that of `git` or `mkdir` and unlike that of a project's own tools."""
+    return command.name in READERS or command.name in _SPECIAL or command.name in _SYSTEM or is_transparent(command)
+
+
+_SYSTEM = names("chmod cp install ln mkdir mktemp mv rm rmdir tee touch")
+"""Programs of every system that do more than read."""
 
 
 def _is_tame(word: Word) -> bool:
