@@ -27,7 +27,7 @@ from .audit import Audit, AuditRecord
 from .hidden import marked
 from .memory import Memory, offers_for, refusals_for
 from .misreading import warnings
-from .parts import argument, path_arguments
+from .parts import argument, path_arguments, programs_of
 from .places import Workspace
 from .policy import Policy, Verdict
 from .request import Answer, ApprovalRequest, Ask, Scope
@@ -87,8 +87,8 @@ class Denial(msgspec.Struct, frozen=True):
 def call_digest(
     invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, environment: Mapping[str, str]
 ) -> str:
-    """What a ticket is bound to: the call's ids and exact arguments, the tool's whole definition, where it runs, and
-    where its paths lead.
+    """What a ticket is bound to: the call's ids and exact arguments, the tool's whole definition, where it runs, where
+    its paths lead, and which files its programs are.
     """
     bound = [
         invocation.id,
@@ -102,6 +102,7 @@ def call_digest(
         os.fsencode(workspace.cwd),
         dict(environment),
         {given: os.fsencode(real) for given, real in real_paths(invocation, tool, workspace).items()},
+        {name: os.fsencode(path) for name, path in programs_of(tool, invocation.arguments, workspace).items()},
     ]
     return hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).hexdigest()
 
@@ -169,7 +170,7 @@ class Gate:
         on_asked: Callable[[ApprovalRequest], None] | None,
         on_answered: Callable[[ApprovalRequest, Answer], None] | None,
     ) -> Ticket | Denial:
-        look = self.workspace.looking_once()
+        look = self._look()
         digest = call_digest(invocation, tool, look, self.environment)
         verdict = self.judge(invocation, tool, look)
         if verdict.decision is Decision.ALLOW:
@@ -199,7 +200,7 @@ class Gate:
     def _take(self, answer: Answer, request: ApprovalRequest, tool: ToolDefinition, seen: str) -> Ticket | Denial:
         """What becomes of the call with this answer."""
         invocation, digest = request.invocation, request.digest
-        look = self.workspace.looking_once()
+        look = self._look()
         if not answer.allowed:
             reason = answer.reason or "the person said no"
             why = reason if answer.scope == Scope.ONCE else f"{reason} ({answer.scope})"
@@ -228,9 +229,13 @@ class Gate:
         self._write("approved", invocation, tool, digest, why=answer.scope, source=request.source, who=answer.who)
         return self._ticket(invocation, tool, digest, edited=answer.arguments is not None, seen=seen)
 
+    def _look(self) -> Workspace:
+        """One look at the disk, with programs where children find them."""
+        return self.workspace.looking_once(self.environment.get("PATH", ""))
+
     def judge(self, invocation: ToolInvocation, tool: ToolDefinition, look: Workspace | None = None) -> Verdict:
         """What policy says of the call. A repaired one is asked about at least: it is a reader's guess."""
-        verdict = self.policy.judge(tool, invocation.arguments, look or self.workspace)
+        verdict = self.policy.judge(tool, invocation.arguments, look or self._look())
         if invocation.repairs and verdict.decision is Decision.ALLOW:
             return Verdict(Decision.ASK, "the call was malformed and was repaired")
         return verdict
@@ -245,7 +250,7 @@ class Gate:
         if given is None:
             raise TicketRefused("this ticket was used already or never given out", call=call.id)
         # What the call may open is what this one look at the disk found, and it is what was approved.
-        look = self.workspace.looking_once()
+        look = self._look()
         digest = call_digest(call, given.tool, look, self.environment)
         if not (ticket.tool is given.tool and ticket.digest == given.digest == digest):
             raise TicketRefused("the call is not the one that was approved", call=call.id)

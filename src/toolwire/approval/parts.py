@@ -14,14 +14,15 @@ from typing import Any
 import msgspec
 
 from ..tools.definition import Risk, ToolDefinition
-from .commands.command_line import Command, Word, WordKind
+from .commands.command_line import Command, CommandLine, Word, WordKind
 from .commands.expansion import links_below, names_matching
+from .commands.found import BUILTINS
 from .commands.git import takes_for_repository, work_tree
 from .commands.programs import are_harmless_variables, is_breaker, program
 from .commands.readers import files_read, looks_below, searches
 from .commands.shell import read_command_line
 from .commands.starters import started_by
-from .places import MAX_PATH, Place, Workspace
+from .places import MAX_PATH, Place, Program, Workspace
 
 MAX_PARTS = 256
 """Parts of one call: a command line with more is not one that a person can look through."""
@@ -44,10 +45,13 @@ class Part(msgspec.Struct, frozen=True):
     """What it is called, where it is neither a command nor a path."""
     refused: str = ""
     """Why it is not looked at, in a sentence; then it is denied: what a rule denies may be in it."""
+    program: str = ""
+    """The file that the command's bare name stands for, where it lies in the workspace: so it may be anything."""
 
     def __str__(self) -> str:
         if self.command is not None:
-            return f"the command {str(self.command)!r}"
+            where = f" ({self.command.name} is {self.program!r}, inside the workspace)" if self.program else ""
+            return f"the command {str(self.command)!r}{where}"
         return f"the path {self.places[0].given!r}" if self.places else self.what or "the call"
 
 
@@ -143,21 +147,53 @@ def _command_parts(text: Any, workspace: Workspace) -> Iterator[Part]:
     if line.problem:
         # What was understood of it is judged all the same: a denial there is a denial.
         yield Part(Risk.EXECUTE, unsure=line.problem)
-    waiting = list(reversed(line.commands))
-    count = 0
-    while waiting:
-        command = waiting.pop()
-        count += 1
-        yield from _parts_of_command(command, workspace)
-        inner = started_by(command)
-        if count > MAX_PARTS or inner is None:
-            yield Part(Risk.EXECUTE, unsure=f"what {str(command)!r} runs is not known before it runs")
+    for count, run in enumerate(_runs(line), 1):
+        yield from _parts_of_command(run.command, run.program(workspace), workspace)
+        if count > MAX_PARTS or run.starts is None:
+            yield Part(Risk.EXECUTE, unsure=f"what {str(run.command)!r} runs is not known before it runs")
         if count > MAX_PARTS:
             return
-        waiting += reversed(inner or ())
 
 
-def _parts_of_command(command: Command, workspace: Workspace) -> Iterator[Part]:
+class _Run(msgspec.Struct, frozen=True):
+    """One command of a line, or one that such a one starts."""
+
+    command: Command
+    by_shell: bool
+    """Bash runs it, which has commands of its own."""
+    starts: Sequence[Command] | None
+    """What it starts in turn, where that is known."""
+
+    def program(self, workspace: Workspace) -> Program:
+        """The file that its bare name stands for."""
+        name = self.command.name
+        is_own = self.by_shell and name in BUILTINS
+        return Program("", inside=False) if is_own or not name or "/" in name else workspace.program(name)
+
+
+def _runs(line: CommandLine) -> Iterator[_Run]:
+    waiting = [(command, True) for command in reversed(line.commands)]
+    while waiting:
+        command, by_shell = waiting.pop()
+        inner = started_by(command)
+        yield _Run(command, by_shell, inner)
+        waiting += [(each, command.name == "bash") for each in reversed(inner or ())]
+
+
+def programs_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> dict[str, str]:
+    """The files that the bare names of programs in a call's command line stand for; empty where there is none."""
+    text = argument(tool, arguments, tool.command) if tool.command else None
+    if not isinstance(text, str):
+        return {}
+    found: dict[str, str] = {}
+    for run in islice(_runs(read_command_line(text)), MAX_PARTS):
+        path = run.program(workspace).path
+        if path or run.command.name:
+            found[run.command.name] = path or found.get(run.command.name, "")
+    return found
+
+
+def _parts_of_command(command: Command, found: Program, workspace: Workspace) -> Iterator[Part]:
     starts = _folders(command, workspace)
     if starts is None:
         yield Part(Risk.EXECUTE, command, unsure="the folder that it runs in is not known before it runs")
@@ -171,7 +207,8 @@ def _parts_of_command(command: Command, workspace: Workspace) -> Iterator[Part]:
                 yield Part(risk, places=(_place(redirect.target, start, workspace),))
     if not command.words:
         return
-    files = files_read(command)
+    # What lies in the workspace may be anything, whatever its name is.
+    files = None if found.inside else files_read(command)
     words = list(_path_words(command)) if files is None else files
     places = [_place(word, start, workspace) for word in words for start in starts]
     # Where it runs is something that it may look at, and it may have been led there.
@@ -189,7 +226,8 @@ def _parts_of_command(command: Command, workspace: Workspace) -> Iterator[Part]:
         places += [place for place in searched if not place.inside]
     roots = [*searched, *(place for place in places if os.path.isdir(place.real))] if looks_below(command) else []
     risk = Risk.READ if files is not None else Risk.DANGEROUS if _can_break(command, places) else Risk.EXECUTE
-    yield Part(risk, command, tuple(places), tuple(roots), unsure)
+    program_file = found.path if found.inside else ""
+    yield Part(risk, command, tuple(places), tuple(roots), unsure, program=program_file)
 
 
 def _searched(command: Command, starts: Sequence[str], workspace: Workspace) -> list[Place]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import ConfigError
+from .commands.found import find_program, search_folders, way_to
 
 MAX_PATH = 4096
 """Characters of a path: systems open none that is longer, and following the steps of one takes their square in time."""
@@ -31,10 +32,22 @@ class Place(msgspec.Struct, frozen=True):
     """Both forms lie in the workspace. What is too long to be a path lies nowhere."""
 
 
-class Workspace:
-    """The folders that calls may work in: `root` and any `further` ones. Relative paths start from `cwd`."""
+class Program(msgspec.Struct, frozen=True):
+    """The file that the bare name of a program stands for."""
 
-    __slots__ = ("_seen", "cwd", "home", "root", "roots")
+    path: str
+    """Empty where there is none."""
+    inside: bool
+    """It lies in the workspace, or a link that leads to it does: it is what somebody wrote there."""
+
+
+class Workspace:
+    """The folders that calls may work in: `root` and any `further` ones. Relative paths start from `cwd`.
+
+    Programs are looked for in the folders of `search`.
+    """
+
+    __slots__ = ("_programs", "_seen", "cwd", "home", "root", "roots", "search")
 
     def __init__(
         self,
@@ -46,7 +59,10 @@ class Workspace:
         self.roots = tuple(dict.fromkeys((self.root, *map(os.path.realpath, further))))
         self.cwd = self.root if cwd is None else os.path.realpath(cwd)
         self.home = os.path.expanduser("~")
+        # As children get it: without folders that would be others in another folder.
+        self.search = tuple(filter(os.path.isabs, search_folders(os.environ.get("PATH"))))
         self._seen: dict[tuple[str, str, bool], Place] | None = None
+        self._programs: dict[str, Program] = {}
 
     @classmethod
     def here(cls) -> Workspace:
@@ -81,7 +97,19 @@ class Workspace:
             return Place(given, path, path, inside=False)
         written = os.path.normpath(os.path.join(base, path))
         real = os.path.realpath(os.path.join(base, path))
-        return Place(given, written, real, self._holds(written) and self._holds(real))
+        return Place(given, written, real, self.holds(written) and self.holds(real))
+
+    def program(self, name: str) -> Program:
+        """The file that runs by a bare name."""
+        if self._seen is None:
+            return self._find(name)
+        if name not in self._programs:
+            self._programs[name] = self._find(name)
+        return self._programs[name]
+
+    def _find(self, name: str) -> Program:
+        path = find_program(name, self.search)
+        return Program(path, bool(path) and (not os.path.isabs(path) or any(map(self.holds, way_to(path)))))
 
     def starting_in(self, folder: str) -> Workspace:
         """The same with another folder that relative paths start from."""
@@ -89,14 +117,17 @@ class Workspace:
         found.cwd = self.place(folder).real
         return found
 
-    def looking_once(self) -> Workspace:
+    def looking_once(self, search_path: str | None = None) -> Workspace:
         """The same, which looks at the disk once for each path and keeps to what it saw.
 
         What is judged with it and what is bound to a ticket are one thing, whatever is put in the way in between.
+        Programs are looked for on `search_path`.
         """
         found = copy(self)
-        found._seen = {}
+        found.search = self.search if search_path is None else search_folders(search_path)
+        found._seen, found._programs = {}, {}
         return found
 
-    def _holds(self, path: str) -> bool:
+    def holds(self, path: str) -> bool:
+        """Whether an absolute path is a folder that calls may work in, or lies below one."""
         return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in self.roots)

@@ -103,7 +103,7 @@ class Policy:
         return verdict.rule is not None and verdict.decision is not Decision.ALLOW
 
     def _judge_part(self, tool: ToolDefinition, arguments: dict[str, Any], part: Part, workspace: Workspace) -> Verdict:
-        found = list(self._fixed(tool, part))
+        found = list(self._fixed(tool, part, workspace))
         allowed: Verdict | None = None
         for rule in self._rules:
             fit = rule.fit(tool, arguments, part, workspace)
@@ -122,13 +122,15 @@ class Policy:
             return max(found, key=lambda verdict: verdict.decision)
         return allowed or self._default(part)
 
-    def _fixed(self, tool: ToolDefinition, part: Part) -> Iterator[Verdict]:
+    def _fixed(self, tool: ToolDefinition, part: Part, workspace: Workspace) -> Iterator[Verdict]:
         """What holds whatever rules allow."""
         if part.risk is not Risk.READ:
             if tool.asks:
                 yield Verdict(Decision.ASK, tool.asks, None, part, True, "the tool")
+            # A command may name a program to run it.
+            search = workspace.search if part.command is None else ()
             for place in part.places:
-                why = runs_later(place)
+                why = runs_later(place, search)
                 if why:
                     words = f"{_short(part)} may write {place.given[:_SHORT]!r}, and {why}"
                     yield Verdict(Decision.ASK, words, None, part, True, "runs later")

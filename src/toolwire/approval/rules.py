@@ -16,6 +16,7 @@ import msgspec
 from ..tools.definition import Risk, ToolDefinition
 from .commands.command_line import Word
 from .commands.programs import kept_prefix, plain_words, program, sets_harmless
+from .commands.readers import is_meant_by_name
 from .parts import Part, argument
 from .path_patterns import may_hold, path_fits
 from .patterns import command_matches, glob_matches
@@ -122,6 +123,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             forms += [(Word(first.text.lower(), first.kind), *rest) for first, *rest in filter(None, forms)]
         elif not sets_harmless(part.command) or (self.plain and not kept_prefix(part.command)):
             return Fit.NO
+        elif part.program and is_meant_by_name(part.command):
+            # Whoever allows `git add *` means git, and not what somebody put into the workspace by that name.
+            forms = [(Word(part.program), *part.command.words[1:])]
         return max(_fit(command_matches(pattern, words)) for pattern in self.command for words in forms)
 
     def _fits_place(self, part: Part, workspace: Workspace) -> Fit:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Sequence
 
 from ..folders import OWN
 from .path_patterns import is_below
@@ -149,15 +150,23 @@ _BY_TAIL = {tuple(tail.split("/")): why for why, tails in _TAILS.items() for tai
 _BY_TOP = {top: why for why, tops in _TOPS.items() for top in tops.split()}
 
 
-def runs_later(place: Place) -> str:
-    """Why what is written there runs later, in a few words; empty where nothing known does."""
+def runs_later(place: Place, search: Sequence[str] = ()) -> str:
+    """Why what is written there runs later, in a few words; empty where nothing known does.
+
+    Programs are found by their names in the folders of `search`.
+    """
     for path in dict.fromkeys((place.written, place.real)):
         why = _why(_fold(path))
         if why:
             return why
     if place.inside and any(is_below(place.real, folder) for folder in OWN):
         return "Toolwire itself runs from there"
-    return ""
+    return "programs are found there by their names" if _is_searched(place, search) else ""
+
+
+def _is_searched(place: Place, search: Sequence[str]) -> bool:
+    folders = {_fold(form) for folder in search for form in (folder, os.path.realpath(folder))}
+    return any(is_below(_fold(path), folder) for path in {place.written, place.real} for folder in folders)
 
 
 def _why(path: str) -> str:

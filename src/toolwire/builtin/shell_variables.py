@@ -44,6 +44,8 @@ def command_environment(given: Mapping[str, str], temp: str, cache: str) -> dict
     """
     environment = {name: value for name, value in given.items() if not _leads_astray(name, value)}
     environment["TMPDIR"] = temp
+    # A shell without one looks where it was built to, and in some that is the folder it runs in.
+    environment["PATH"] = environment.get("PATH") or os.defpath
     if cache:
         environment.setdefault("XDG_CACHE_HOME", cache)
     return environment
