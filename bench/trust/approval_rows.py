@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import Found, audit, calls, children, commands, execution, gate, policy, secrets, shell, shown
+from . import Found, audit, calls, children, commands, execution, gate, policy, reach, secrets, shell, shown
 
 Try = Callable[[int, int], Found]
 
@@ -66,6 +66,13 @@ ROWS = (
         "mixed commands that mode ask lets run, run in real bash: no file differs afterwards",
         20_000,
         commands.allowed_commands_change_nothing,
+    ),
+    Row(
+        "C7 what runs unasked shows nothing denied",
+        "git and programs that read, with random options, in a repository that holds a denied file in commits, in the "
+        "index, stashed, tagged: what is let run, run in real bash, shows nothing of the file",
+        30_000,
+        reach.shows_nothing_denied,
     ),
     Row(
         "D2 stopped answers",

@@ -134,6 +134,24 @@ def test_a_link_counts_where_it_lies_and_where_it_leads(root: Path) -> None:
     assert judged("wc a.txt", root, path=f"{root.parent}/bin{os.pathsep}{path}") is Decision.ASK
 
 
+class OfAnotherName(Workspace):
+    """A workspace that has another path too, as by a mount, and the search path has that one."""
+
+    __slots__ = ()
+
+    def holds(self, path: str) -> bool:
+        return False
+
+
+def test_the_workspace_is_known_by_any_path_that_it_has(root: Path) -> None:
+    plant(root, "ls")
+    found = OfAnotherName(root).looking_once(path_of(root)).program("ls")
+    assert (found.path, found.inside) == (f"{root}/.venv/bin/ls", True)
+    assert not OfAnotherName(root).looking_once(os.defpath).program("ls").inside
+    shutil.rmtree(root)
+    assert not OfAnotherName(root).looking_once(os.defpath).program("ls").inside
+
+
 def test_a_link_that_leads_to_itself_ends(tmp_path: Path) -> None:
     os.symlink(tmp_path / "b", tmp_path / "a")
     os.symlink(tmp_path / "a", tmp_path / "b")

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import ConfigError
-from .commands.found import find_program, search_folders, way_to
+from .commands.found import find_program, folders_above, search_folders, way_to
 
 MAX_PATH = 4096
 """Characters of a path: systems open none that is longer, and following the steps of one takes their square in time."""
@@ -109,7 +109,11 @@ class Workspace:
 
     def _find(self, name: str) -> Program:
         path = find_program(name, self.search)
-        return Program(path, bool(path) and (not os.path.isabs(path) or any(map(self.holds, way_to(path)))))
+        if not path or not os.path.isabs(path):
+            return Program(path, inside=bool(path))
+        roots = {(root.st_dev, root.st_ino) for root in map(os.stat, filter(os.path.isdir, self.roots))}
+        inside = any(self.holds(step) or not roots.isdisjoint(folders_above(step)) for step in way_to(path))
+        return Program(path, inside)
 
     def starting_in(self, folder: str) -> Workspace:
         """The same with another folder that relative paths start from."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from .options import names
 
@@ -60,3 +61,14 @@ def way_to(path: str) -> list[str]:
         at = "/" if target.startswith("/") else os.path.dirname(at)
         waiting += target.split("/")[::-1]
     return [*found, at]
+
+
+def folders_above(path: str) -> set[tuple[int, int]]:
+    """The folders that a path lies in, as the disk knows them: one may have several paths."""
+    found: set[tuple[int, int]] = set()
+    while path != os.path.dirname(path):
+        path = os.path.dirname(path)
+        with suppress(OSError):
+            folder = os.stat(path)
+            found.add((folder.st_dev, folder.st_ino))
+    return found
