@@ -38,6 +38,25 @@ def test_a_bubblewrap_that_is_missing_is_named_alone(tmp_path: Path, monkeypatch
     assert find_sandbox.__wrapped__("bubblewrap").words == "bubblewrap is not installed"
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_bubblewrap_that_came_with_the_project_is_not_run(
+    linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder that one works in holds what anybody wrote, and an environment in it is first on the search path."""
+    project = tmp_path / "project"
+    (project / "bin").mkdir(parents=True)
+    planted = project / "bin" / "bwrap"
+    planted.write_text(f"#!/bin/sh\necho ran > {tmp_path}/ran\n")
+    planted.chmod(0o755)
+    if linked:
+        (tmp_path / "bin").mkdir()
+        os.symlink(planted, tmp_path / "bin" / "bwrap")
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin" if linked else f"{project}/bin")
+    assert find_sandbox.__wrapped__("bubblewrap", 0).words.endswith("bubblewrap is not installed")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_what_an_older_landlock_leaves_open_is_told() -> None:
     sandbox = find_sandbox("landlock", 4)
     if not sandbox.holds:

@@ -15,6 +15,7 @@ wrote them: they would act before the sandbox does.
 from __future__ import annotations
 
 import binascii
+import contextlib
 import ctypes
 import functools
 import marshal
@@ -189,15 +190,31 @@ def _candidates(abi: int) -> Iterator[Sandbox]:
     if enough:
         words = f"the kernel holds commands: Landlock {abi}, a view of the files of their own, a filter of system calls"
         yield Sandbox("landlock and namespaces", words, signals, abi)
-    program = shutil.which("bwrap")
+    program = _bubblewrap()
     if program:
         words = "bubblewrap holds commands, with a filter of system calls" + (f" and Landlock {abi}" if enough else "")
         later = ("hidden files that are not there yet when a command starts", "reading only some folders")
-        yield Sandbox("bubblewrap", words, () if enough else later, abi if enough else 0, os.path.realpath(program))
+        yield Sandbox("bubblewrap", words, () if enough else later, abi if enough else 0, program)
     if enough:
         words = f"the kernel holds commands: Landlock {abi} and a filter of system calls, but no namespaces"
         gaps = ("modes, owners and times of files elsewhere", "hidden and protected files inside the writable folders")
         yield Sandbox("landlock", words, (*gaps, *signals), abi)
+
+
+def _bubblewrap() -> str:
+    """Where bubblewrap is, links followed; empty where it is not.
+
+    One below the folder that we run in came with a project, or a model wrote it: it is none.
+    """
+    here = ""
+    with contextlib.suppress(OSError):
+        here = os.getcwd().rstrip("/")
+    for folder in filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)):
+        found = shutil.which("bwrap", path=folder)
+        program = os.path.realpath(found) if found else ""
+        if program and not (here and program.startswith(f"{here}/")):
+            return program
+    return ""
 
 
 def landlock_abi() -> int:
