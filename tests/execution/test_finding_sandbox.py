@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from toolwire import hidden_paths
 from toolwire.errors import ConfigError
-from toolwire.execution.sandbox import hidden, temporary
+from toolwire.execution.sandbox import temporary
 from toolwire.execution.sandbox.sandbox import Means, Profile, Sandbox, default_hidden, find_sandbox, private_temp
 
 NAMESPACES: Means = "landlock and namespaces"
@@ -176,7 +177,7 @@ def test_what_a_killed_one_left_goes(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_lies_in_the_homes_of_others_is_hidden_from_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "her/.ssh").mkdir(parents=True)
-    monkeypatch.setattr(hidden, "HOMES", str(tmp_path))
+    monkeypatch.setattr(hidden_paths, "HOMES", str(tmp_path))
     for user, expected in ((0, True), (1000, False)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         assert (str(tmp_path / "her/.ssh") in default_hidden("/home/me")) == expected
@@ -184,8 +185,8 @@ def test_what_lies_in_the_homes_of_others_is_hidden_from_root(tmp_path: Path, mo
 
 
 def test_of_very_many_homes_only_some_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hidden, "HOMES", str(tmp_path))
-    monkeypatch.setattr(hidden, "MOST_HOMES", 2)
+    monkeypatch.setattr(hidden_paths, "HOMES", str(tmp_path))
+    monkeypatch.setattr(hidden_paths, "MOST_HOMES", 2)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     for name in "abc":
         (tmp_path / name / ".ssh").mkdir(parents=True)

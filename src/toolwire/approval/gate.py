@@ -21,7 +21,7 @@ import msgspec
 
 from ..errors import TicketRefused, ToolwireError
 from ..stream.invocation import ToolInvocation
-from ..tools.definition import ToolDefinition
+from ..tools.definition import Risk, ToolDefinition
 from ..tools.running import CURRENT, Preview, RunningCall
 from .audit import Audit, AuditRecord
 from .hidden import marked
@@ -271,6 +271,7 @@ class Gate:
     def _running(
         self, invocation: ToolInvocation, tool: ToolDefinition, look: Workspace, seen: str = ""
     ) -> RunningCall:
+        real = real_paths(invocation, tool, look)
         return RunningCall(
             id=invocation.id,
             tool=tool.name,
@@ -278,10 +279,19 @@ class Gate:
             environment=MappingProxyType(dict(self.environment)),
             report=lambda _: None,
             roots=self.workspace.roots,
-            real=MappingProxyType(real_paths(invocation, tool, look)),
-            is_closed=lambda path: self.policy.closes(tool, path, self.workspace),
+            real=MappingProxyType(real),
+            is_closed=self._closing(tool, real),
             seen=seen,
+            hidden=self.workspace.hidden.paths,
         )
+
+    def _closing(self, tool: ToolDefinition, real: dict[str, str]) -> Callable[[str], bool]:
+        """What the call leaves out where it looks through folders. A hidden file that was asked for to be read is not,
+        since that was approved.
+        """
+        hidden = self.workspace.hidden
+        is_hidden = hidden.watch(filter(hidden.hides, real.values()) if tool.risk is Risk.READ else ())
+        return lambda path: is_hidden(path) or self.policy.closes(tool, path, self.workspace)
 
     async def _preview(self, invocation: ToolInvocation, tool: ToolDefinition, look: Workspace) -> Preview:
         """What the call would change, where its tool can tell; a fault or a delay there is told in its place."""

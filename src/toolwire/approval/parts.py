@@ -39,6 +39,8 @@ class Part(msgspec.Struct, frozen=True):
     """Of a command: all that its words could name. Of a path: that one."""
     roots: tuple[Place, ...] = ()
     """Folders that it may go through, everything below them too."""
+    searched: tuple[Place, ...] = ()
+    """Of a command that is known to read: those of them that it reads all of."""
     unsure: str = ""
     """Why it is not understood, in a sentence; then it is asked about whatever allows it."""
     what: str = ""
@@ -210,14 +212,15 @@ def _parts_of_command(command: Command, found: Program, workspace: Workspace) ->
     # What lies in the workspace may be anything, whatever its name is.
     files = None if found.inside else files_read(command)
     words = list(_path_words(command)) if files is None else files
-    places = [_place(word, start, workspace) for word in words for start in starts]
+    named = [_place(word, start, workspace) for word in words for start in starts]
     # Where it runs is something that it may look at, and it may have been led there.
-    places += [place for place in map(workspace.place, starts) if place.written != workspace.cwd or not place.inside]
+    ways = [workspace.place(start) for start in starts]
+    places = [*named, *(place for place in ways if place.written != workspace.cwd or not place.inside)]
     unsure = "" if command.name else "which program it runs is not known before it runs"
-    for word in words if files is not None else ():
-        through = _led_outside(word, starts, workspace, follows=command.name == "diff")
-        places += through or ()
-        if through is None:
+    for word in words:
+        through = _led_astray(word, starts, workspace, follows=files is not None and command.name == "diff")
+        places += [place for place in through or () if files is not None or place.hidden]
+        if through is None and files is not None:
             unsure = f"what {word.text} stands for cannot be looked through"
     if program(command)[:1] == (Word("git"),) and any(map(takes_for_repository, starts)):
         unsure = "git would take a folder of plain files for a repository"
@@ -226,8 +229,9 @@ def _parts_of_command(command: Command, found: Program, workspace: Workspace) ->
         places += [place for place in searched if not place.inside]
     roots = [*searched, *(place for place in places if os.path.isdir(place.real))] if looks_below(command) else []
     risk = Risk.READ if files is not None else Risk.DANGEROUS if _can_break(command, places) else Risk.EXECUTE
+    whole = [*searched, *(place for place in named if os.path.isdir(place.real))] if roots and files is not None else ()
     program_file = found.path if found.inside else ""
-    yield Part(risk, command, tuple(places), tuple(roots), unsure, program=program_file)
+    yield Part(risk, command, tuple(places), tuple(roots), tuple(whole), unsure, program=program_file)
 
 
 def _searched(command: Command, starts: Sequence[str], workspace: Workspace) -> list[Place]:
@@ -244,8 +248,9 @@ def _can_break(command: Command, places: Sequence[Place]) -> bool:
     return removes or is_breaker(command)
 
 
-def _led_outside(word: Word, starts: Sequence[str], workspace: Workspace, *, follows: bool) -> list[Place] | None:
-    """What a pattern may match that leads out of the workspace, through a link; None if it matches too much.
+def _led_astray(word: Word, starts: Sequence[str], workspace: Workspace, *, follows: bool) -> list[Place] | None:
+    """What a pattern may match that is hidden, or leads out of the workspace through a link; None if it matches too
+    much.
 
     With `follows`, also what the links below a folder lead to.
     """
@@ -259,7 +264,7 @@ def _led_outside(word: Word, starts: Sequence[str], workspace: Workspace, *, fol
             if links is None:
                 return None
             names += links
-        found += [place for place in map(workspace.place, names) if not place.inside]
+        found += [place for place in map(workspace.place, names) if not place.inside or place.hidden]
     return found
 
 
@@ -286,6 +291,22 @@ def _path_words(command: Command) -> Iterator[Word]:
             yield from (Word(piece, word.kind, piece.startswith("~")) for piece in pieces if piece)
         if word.text.startswith("-") and not word.text.startswith("--"):
             yield from (Word(word.text[start:], word.kind) for start in _value_starts(word.text))
+
+
+_IN_PLACE = frozenset(("tee", "dd", "truncate", "sponge", "shred", "ed", "ex"))
+_LAST_IN_PLACE = frozenset(("cp", "install", "rsync"))
+
+
+def written_in_place(tool: ToolDefinition, part: Part) -> Iterator[Place]:
+    """The places whose files a part may write as they are, where they lie. Our own tools put a new file in place."""
+    if part.command is None:
+        yield from () if tool.confined or part.risk is not Risk.WRITE else part.places
+        return
+    words = program(part.command)
+    name = os.path.basename(words[0].text) if words else ""
+    last = words[-1].text if words else ""
+    if name in _IN_PLACE or name in _LAST_IN_PLACE:
+        yield from (place for place in part.places if name in _IN_PLACE or place.given == last)
 
 
 _MARKS = str.maketrans(dict.fromkeys("=:@,;", "\0"))

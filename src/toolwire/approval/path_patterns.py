@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from functools import lru_cache
 
-from .patterns import is_literal, literal, path_matches, plain
+from .patterns import folded, is_literal, literal, path_matches, plain
 from .places import Place, Workspace
 
 
@@ -22,7 +21,7 @@ def path_fits(pattern: str, place: Place, workspace: Workspace, *, narrow: bool)
         if not place.inside and not says_where(pattern):
             return False
         return path_matches(absolute, place.written) and path_matches(absolute, place.real)
-    paths = [_fold(path) for path in dict.fromkeys((place.written, place.real))]
+    paths = [folded(path) for path in dict.fromkeys((place.written, place.real))]
     return any(
         is_below(path, sure) and path_matches(f"{form}/**", path)
         for form, sure in _wide_forms(absolute)
@@ -35,7 +34,7 @@ def may_hold(root: Place, pattern: str, workspace: Workspace) -> bool:
     return any(
         is_below(sure, folder) or is_below(folder, sure)
         for _, sure in _wide_forms(absolute_pattern(pattern, workspace))
-        for folder in (_fold(root.written), _fold(root.real))
+        for folder in (folded(root.written), folded(root.real))
     )
 
 
@@ -75,7 +74,7 @@ def _wide_forms(absolute: str) -> tuple[tuple[str, str], ...]:
     absolute = absolute.removesuffix("/**").rstrip("/")
     sure, rest = _sure_part(absolute)
     real = os.path.realpath(sure) if sure else sure
-    return tuple((_fold(literal(path) + rest), _fold(path)) for path in dict.fromkeys((sure, real)))
+    return tuple((folded(literal(path) + rest), folded(path)) for path in dict.fromkeys((sure, real)))
 
 
 def _sure_part(absolute: str) -> tuple[str, str]:
@@ -83,8 +82,3 @@ def _sure_part(absolute: str) -> tuple[str, str]:
     parts = absolute.split("/")
     count = next((n for n, part in enumerate(parts) if not is_literal(part)), len(parts))
     return plain("/".join(parts[:count])), "".join(f"/{part}" for part in parts[count:])
-
-
-@lru_cache(maxsize=4096)
-def _fold(text: str) -> str:
-    return unicodedata.normalize("NFC", text.casefold())

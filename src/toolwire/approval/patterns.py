@@ -6,6 +6,7 @@ matching takes time in proportion to both.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -192,3 +193,9 @@ def _literal_word(word: str) -> str:
     if not word:
         return "''"
     return "".join(f"\\{char}" if char in _MARKED or char.isspace() else char for char in word)
+
+
+@lru_cache(maxsize=4096)
+def folded(text: str) -> str:
+    """A path as disks compare it that know neither case nor forms of Unicode."""
+    return unicodedata.normalize("NFC", text.casefold())

@@ -14,7 +14,10 @@ from pathlib import Path
 import msgspec
 
 from ..errors import ConfigError
+from ..folders import config_folder, state_folder
+from ..hidden_paths import default_hidden
 from .commands.found import find_program, folders_above, search_folders, way_to
+from .hidden_files import HiddenFiles
 
 MAX_PATH = 4096
 """Characters of a path: systems open none that is longer, and following the steps of one takes their square in time."""
@@ -30,6 +33,10 @@ class Place(msgspec.Struct, frozen=True):
     """Absolute, links followed."""
     inside: bool
     """Both forms lie in the workspace. What is too long to be a path lies nowhere."""
+    hidden: bool = False
+    """Either form is hidden from models: keys and other secrets usually lie there."""
+    linked: bool = False
+    """A plain file with more than one name: what is written into it is written wherever the others lie."""
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -47,7 +54,7 @@ class Workspace:
     Programs are looked for in the folders of `search`.
     """
 
-    __slots__ = ("_programs", "_seen", "cwd", "home", "root", "roots", "search")
+    __slots__ = ("_programs", "_seen", "cwd", "hidden", "home", "root", "roots", "search")
 
     def __init__(
         self,
@@ -61,6 +68,9 @@ class Workspace:
         self.home = os.path.expanduser("~")
         # As children get it: without folders that would be others in another folder.
         self.search = tuple(filter(os.path.isabs, search_folders(os.environ.get("PATH"))))
+        own = (str(config_folder(os.environ)), str(state_folder(os.environ)))
+        self.hidden = HiddenFiles(default_hidden(self.home, own, os.environ), _owners(self.roots))
+        """What no call reads unasked, inside the workspace and outside."""
         self._seen: dict[tuple[str, str, bool], Place] | None = None
         self._programs: dict[str, Program] = {}
 
@@ -97,7 +107,11 @@ class Workspace:
             return Place(given, path, path, inside=False)
         written = os.path.normpath(os.path.join(base, path))
         real = os.path.realpath(os.path.join(base, path))
-        return Place(given, written, real, self.holds(written) and self.holds(real))
+        is_inside = self.holds(written) and self.holds(real)
+        return Place(given, written, real, is_inside, self._is_hidden(written, real), self.hidden.is_linked(real))
+
+    def _is_hidden(self, written: str, real: str) -> bool:
+        return any(map(self.hidden.hides, dict.fromkeys((written, real))))
 
     def program(self, name: str) -> Program:
         """The file that runs by a bare name."""
@@ -130,8 +144,16 @@ class Workspace:
         found = copy(self)
         found.search = self.search if search_path is None else search_folders(search_path)
         found._seen, found._programs = {}, {}
+        self.hidden.look()
         return found
 
     def holds(self, path: str) -> bool:
         """Whether an absolute path is a folder that calls may work in, or lies below one."""
         return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in self.roots)
+
+
+def _owners(roots: Iterable[str]) -> set[int]:
+    """Whose files root expects in these folders: its own and their owners'. Others are held by modes, without us."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return set()
+    return {0, *(os.stat(root).st_uid for root in roots if os.path.exists(root))}

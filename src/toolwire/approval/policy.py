@@ -14,7 +14,7 @@ import msgspec
 
 from ..errors import ConfigError
 from ..tools.definition import Risk, ToolDefinition
-from .parts import Part, parts_of
+from .parts import Part, parts_of, written_in_place
 from .places import Workspace
 from .rules import Decision, Fit, Rule
 from .run_later import runs_later
@@ -99,7 +99,9 @@ class Policy:
         """Whether a rule keeps the tool from reading this file unasked."""
         if all(rule.decision is Decision.ALLOW or rule.changes for rule in self._rules):
             return False
-        verdict = self._judge_part(tool, {}, Part(Risk.READ, places=(workspace.place(path),)), workspace)
+        # What is hidden is not asked about here.
+        place = msgspec.structs.replace(workspace.place(path), hidden=False)
+        verdict = self._judge_part(tool, {}, Part(Risk.READ, places=(place,)), workspace)
         return verdict.rule is not None and verdict.decision is not Decision.ALLOW
 
     def _judge_part(self, tool: ToolDefinition, arguments: dict[str, Any], part: Part, workspace: Workspace) -> Verdict:
@@ -124,6 +126,14 @@ class Policy:
 
     def _fixed(self, tool: ToolDefinition, part: Part, workspace: Workspace) -> Iterator[Verdict]:
         """What holds whatever rules allow."""
+        if why := _why_hidden(tool, part, workspace):
+            yield Verdict(Decision.ASK, why, None, part, True, "hidden")
+        linked = next((place for place in written_in_place(tool, part) if place.linked), None)
+        if linked is not None:
+            words = (
+                f"{linked.given[:_SHORT]!r} has further names (hard links), and writing it changes the file under all"
+            )
+            yield Verdict(Decision.ASK, words, None, part, True, "hard links")
         if part.risk is not Risk.READ:
             if tool.asks:
                 yield Verdict(Decision.ASK, tool.asks, None, part, True, "the tool")
@@ -165,6 +175,25 @@ class Policy:
 
 _SHORT = 200
 """Characters of a call in a sentence about it."""
+
+
+def _why_hidden(tool: ToolDefinition, part: Part, workspace: Workspace) -> str:
+    """Why a part may tell what is hidden; empty where it cannot.
+
+    Our own tools leave out what is hidden below the folder that they look through, and the sandbox keeps what it is
+    that a program does by itself. So it is other tools, and commands known to read, that are asked about for a folder.
+    """
+    hidden = next((place for place in part.places if place.hidden), None)
+    if hidden is not None:
+        return f"{hidden.given[:_SHORT]!r} is hidden from models: keys and other secrets usually lie there"
+    folders = part.searched
+    if part.command is None and part.places and not tool.confined and not tool.command:
+        folders = part.places
+    for folder in folders:
+        if below := workspace.hidden.below(folder.real):
+            where = f"below {folder.given[:_SHORT]!r}: {below[:_SHORT]!r}"
+            return f"{_short(part)} may read what is hidden from models {where}"
+    return ""
 
 
 def _short(part: Part) -> str:

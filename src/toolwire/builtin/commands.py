@@ -135,7 +135,8 @@ class Shell:
         # Set by a program inside the sandbox, so that what confines the command never sees what a model wrote.
         argv = [_ENV, *assignments(environment), *self._argv, line] if environment else [*self._argv, line]
         temp = self._scratch.path
-        profile = command_profile(self._sandbox, (*this_call().roots, temp), self._hidden, network=network)
+        hidden = (*self._hidden, *this_call().hidden)
+        profile = command_profile(self._sandbox, (*this_call().roots, temp), hidden, network=network)
         cache = ""
         if self._sandbox is not None:
             argv = self._sandbox.command(argv, profile)

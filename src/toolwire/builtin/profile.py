@@ -10,9 +10,9 @@ import msgspec
 from ..approval.path_patterns import is_below
 from ..errors import ConfigError
 from ..execution.sandbox.confine import outermost
-from ..execution.sandbox.hidden import default_hidden
 from ..execution.sandbox.sandbox import Profile, Sandbox
 from ..folders import OWN
+from ..hidden_paths import default_hidden
 
 _PROTECTED = (
     os.path.join(".git", "hooks"),
@@ -30,10 +30,10 @@ def command_profile(
     A folder that lies in another is left out: one command could swap it for a link before the next is confined. Raises
     a `ConfigError`, in words for a model, where the sandbox cannot keep what it must.
     """
-    usual = default_hidden(os.path.expanduser("~"))
+    usual = default_hidden(os.path.expanduser("~"), env=os.environ)
     outer = set(outermost(folders))
     writable = tuple(folder for folder in dict.fromkeys(folders) if folder in outer)
-    profile = Profile(writable=writable, hidden=(*hidden, *usual), network=network)
+    profile = Profile(writable=writable, hidden=tuple(dict.fromkeys((*hidden, *usual))), network=network)
     if sandbox is None:
         return profile
     profile = _with_protected(sandbox, profile)

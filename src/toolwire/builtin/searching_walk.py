@@ -133,6 +133,9 @@ class Walk:
                     continue
                 if not self.ignored and rules.leave_out(real, is_folder):
                     self.left.ignored += 1
+                elif is_folder and self.is_closed(real):
+                    # So is everything below it.
+                    self.left.closed += 1
                 elif is_folder:
                     found.append((os.fsencode(name), (real, rules)))
                 elif (named := self._file(real, name, descriptor)) is not None:

@@ -31,6 +31,8 @@ class RunningCall:
     """Where the paths among the arguments led, links followed, when the call was approved: what it may open."""
     is_closed: Callable[[str], bool] = lambda path: False
     """Whether a rule keeps a file from being read unasked: a tool that looks through folders leaves such out."""
+    hidden: tuple[str, ...] = ()
+    """Files and folders that no program which the call starts may read."""
     seen: str = ""
     """What the person was shown the change of (`Preview.state`); empty where nobody was shown any."""
 

@@ -31,9 +31,9 @@ from typing import Literal
 import msgspec
 
 from ...errors import ConfigError
+from ...hidden_paths import default_hidden
 from . import confine
 from .bubblewrap import bubblewrap
-from .hidden import default_hidden
 from .seccomp import ARCHITECTURES, syscall_filter
 from .temporary import private_temp
 
