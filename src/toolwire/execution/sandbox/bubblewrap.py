@@ -33,13 +33,14 @@ def bubblewrap(
     for path in folders:
         argv += ["--bind", path, path]
     guarded = guardable(protected)
+    covering = sorted({os.path.realpath(path) for path in hidden})
     # What lies over a folder keeps it from being renamed, and so another from taking its place.
-    for path in sorted(pinned(guarded, folders)):
+    for path in sorted(pinned([*guarded, *filter(os.path.lexists, covering)], folders)):
         argv += ["--bind", path, path]
     for path in guarded:
         argv += ["--ro-bind", path, path]
     covered: list[str] = []
-    for path in sorted({os.path.realpath(path) for path in hidden}):
+    for path in covering:
         if any(path.startswith(f"{other}/") for other in covered):
             continue
         if os.path.isdir(path):

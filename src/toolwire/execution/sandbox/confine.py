@@ -35,6 +35,8 @@ SYSTEM = (
 )
 """What programs need to start, where only some folders may be read."""
 
+HOMES = "/home"
+
 MACHINE = (
     "/sys/devices/system/cpu",
     "/sys/devices/system/node",
@@ -109,8 +111,10 @@ def confine(spec: dict[str, Any]) -> None:
     _be_killed_first()
     hidden = _hidden(spec["hidden"])
     private = spec["namespaces"]
-    alone = _unshare() if private else False
-    writable = {path: _open_real(path) for path in outermost(spec["writable"])}
+    folders = outermost(spec["writable"])
+    owners = {os.stat(path).st_uid for path in folders} if os.geteuid() == 0 else set()
+    alone = _unshare(owners) if private else False
+    writable = {path: _open_real(path) for path in folders}
     if private:
         _own_view(writable, spec["protected"], hidden)
     elif spec["own_devices"] and os.geteuid() == 0:
@@ -119,7 +123,10 @@ def confine(spec: dict[str, Any]) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, spec["file_size"])
     _limit_processes(spec["processes"], alone=alone)
-    drop_capabilities(kept_capabilities(writable.values(), private=private))
+    kept = kept_capabilities(writable.values(), private=private)
+    if kept and not private:
+        hidden |= homes_of_others(owners, folders)
+    drop_capabilities(kept if alone or not private else 0)
     _prctl("no_new_privs", _PR_SET_NO_NEW_PRIVS, 1)
     if spec["landlock"]:
         rules = Landlock(spec["landlock"], network=spec["network"])
@@ -225,13 +232,28 @@ def guardable(protected: Iterable[str]) -> list[str]:
     return sorted({path for path in protected if os.path.lexists(path) and os.path.realpath(path) == path})
 
 
-def pinned(protected: Iterable[str], writable: Iterable[str]) -> set[str]:
-    """The folders between a protected path and the writable folder that it is in.
+def coverable(hidden: Iterable[str]) -> set[str]:
+    """Those that something can be laid over: they are there, and are no links. Where a link leads is hidden too."""
+    found = set()
+    for path in hidden:
+        try:
+            mode = os.lstat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            # Not there, or closed to us anyway.
+            continue
+        if not stat.S_ISLNK(mode):
+            found.add(path)
+    return found
 
-    If one could be renamed, another could be put in its place, with nothing protected in it.
+
+def pinned(held: Iterable[str], writable: Iterable[str]) -> set[str]:
+    """The folders between a protected or hidden path and the writable folder that it is in.
+
+    If one could be renamed, another could be put in its place, with nothing protected in it; and what is hidden would
+    be found in it by another path, by the next command.
     """
     folders, found = set(writable), set()
-    for path in protected:
+    for path in held:
         between: list[str] = []
         for parent in parents(path):
             if parent in folders:
@@ -270,7 +292,7 @@ def _own_view(writable: dict[str, int], protected: Iterable[str], hidden: set[st
         else:
             _move(clone, writable[path])
     guarded = guardable(protected)
-    for path in sorted({*guarded, *pinned(guarded, writable)}):
+    for path in sorted({*guarded, *pinned([*guarded, *coverable(hidden)], writable)}):
         opened = _open_real(path)
         clone = _clone(opened)
         if path in guarded:
@@ -284,14 +306,11 @@ def _cover(hidden: set[str]) -> None:
     """Over each hidden path that is there lies something that nobody may read."""
     closed = "/dev/.closed"
     _touch(closed, 0)
-    for path in sorted(hidden):
+    for path in sorted(coverable(hidden)):
         try:
             mode = os.lstat(path).st_mode
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            # Not there, or beneath one that is covered already, or closed to us anyway.
-            continue
-        if stat.S_ISLNK(mode):
-            # Where it leads is hidden too.
+        except PermissionError:
+            # Beneath one that is covered by now.
             continue
         if stat.S_ISDIR(mode):
             _mount("tmpfs", path, "tmpfs", _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "mode=000,size=4k")
@@ -302,9 +321,15 @@ def _cover(hidden: set[str]) -> None:
     os.unlink(closed)
 
 
-def _unshare() -> bool:
-    """Namespaces of our own for mounts and shared memory: as root plainly, else inside a user namespace (True)."""
+def _unshare(owners: set[int]) -> bool:
+    """Namespaces of our own for mounts and shared memory: as root plainly, else inside a user namespace (True).
+
+    Root who works in a folder of somebody else has a user namespace too, where it can be had: its rights hold there
+    for the files of these owners and root's own, not for those of third users.
+    """
     inside = _CLONE_NEWNS | _CLONE_NEWIPC
+    if os.geteuid() == 0 and owners - {0} and _unshare_with(owners, inside):
+        return True
     if os.geteuid() == 0 and _libc.unshare(inside) == 0:
         return False
     user, group = os.geteuid(), os.getegid()
@@ -314,6 +339,45 @@ def _unshare() -> bool:
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
     return True
+
+
+def _unshare_with(owners: set[int], inside: int) -> bool:
+    """A user namespace in which root and these users are who they are, and all groups; False where none is given."""
+    users = "".join(f"{user} {user} 1\n" for user in sorted({0, *owners}) if _is_mapped(user))
+    groups = "".join(f"{first} {first} {count}\n" for first, count in _mapped("gid_map"))
+    # Only who stays outside may write more than one line there.
+    waiting, going = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(going)
+            if os.read(waiting, 1):
+                for name, text in (("uid_map", users), ("gid_map", groups)):
+                    with open(f"/proc/{os.getppid()}/{name}", "w") as file:
+                        file.write(text)
+                code = 0
+        finally:
+            os._exit(code)
+    is_made = _libc.unshare(_CLONE_NEWUSER | inside) == 0
+    if is_made:
+        os.write(going, b"x")
+    os.close(going)
+    os.close(waiting)
+    _, status = os.waitpid(child, 0)
+    if is_made and status:
+        raise Failed("namespaces: the users of the folder cannot be mapped")
+    return is_made
+
+
+def _mapped(name: str) -> list[tuple[int, int]]:
+    """The users or groups that there are where we are: from which one on, and how many."""
+    with open(f"/proc/self/{name}") as file:
+        return [(int(first), int(count)) for first, _, count in (line.split() for line in file)]
+
+
+def _is_mapped(user: int) -> bool:
+    return any(first <= user < first + count for first, count in _mapped("uid_map"))
 
 
 def _keep_from_root() -> None:
@@ -370,6 +434,17 @@ def kept_capabilities(writable: Iterable[int], *, private: bool) -> int:
     if os.geteuid() != 0 or all(os.fstat(opened).st_uid == 0 for opened in writable):
         return 0
     return _DAC_OVERRIDE | (_CHOWN | _FOWNER if private else 0)
+
+
+def homes_of_others(owners: set[int], folders: Iterable[str]) -> set[str]:
+    """The homes of third users. Root's right to read whatever its modes say cannot be narrowed to a folder."""
+    working = {above for path in folders for above in (path, *parents(path))}
+    try:
+        with os.scandir(HOMES) as entries:
+            found = {entry.path: entry.stat(follow_symlinks=False).st_uid for entry in entries}
+    except OSError:
+        return set()
+    return {path for path, owner in found.items() if owner not in (0, *owners)} - working
 
 
 def drop_capabilities(kept: int = 0) -> None:
