@@ -12,7 +12,7 @@ import pytest
 
 from builtin_calls import call_tool
 from toolwire.approval import hidden_files
-from toolwire.approval.gate import Gate
+from toolwire.approval.gate import Gate, Ticket
 from toolwire.approval.hidden_files import HiddenFiles
 from toolwire.approval.places import Workspace
 from toolwire.approval.policy import Mode, Policy
@@ -23,10 +23,20 @@ from toolwire.builtin.reading import reading_tools
 from toolwire.builtin.searching import searching_tools
 from toolwire.builtin.shell import shell_tools
 from toolwire.builtin.writing import writing_tools
+from toolwire.execution.executor import Executor
+from toolwire.execution.sandbox.sandbox import Means, find_sandbox
 from toolwire.hidden_paths import IN_HOME, default_hidden
+from toolwire.stream.invocation import ToolInvocation
 from toolwire.tools.definition import Risk, ToolDefinition
 
 SECRET = "canary-5e1f"
+
+
+async def approve(_: ApprovalRequest) -> bool:
+    """A person who says yes to everything."""
+    return True
+
+
 READ, LIST = reading_tools()
 [SEARCH] = searching_tools(None)
 [WRITE] = writing_tools(None)
@@ -322,7 +332,31 @@ async def test_our_own_tools_write_under_one_name_alone(home: Path, tmp_path: Pa
     assert (tmp_path / "outside").read_text() == "as it was"
 
 
-async def test_programs_that_a_call_starts_are_told_what_is_hidden(home: Path) -> None:
-    workspace = Workspace(home)
-    assert Gate(workspace=workspace).workspace.hidden.paths == workspace.hidden.paths
-    assert str(home / ".ssh") in workspace.hidden.paths
+@pytest.mark.parametrize("means", ["landlock and namespaces", "bubblewrap"])
+async def test_no_command_finds_what_is_hidden_below_another_name(home: Path, means: Means) -> None:
+    """Whatever it moves, and whatever an earlier one has left."""
+    sandbox = find_sandbox(means)
+    if not sandbox.holds:
+        pytest.skip(f"{means} does not work here: {sandbox.words}")
+    (home / "dotfiles").mkdir()
+    (home / ".local/share/keyrings").mkdir(parents=True)
+    (home / ".local/share/keyrings/login").write_text(SECRET)
+    (home / "dotfiles/npmrc").write_text(SECRET)
+    (home / ".aws").rename(home / "dotfiles/aws")
+    (home / ".aws").symlink_to("dotfiles/aws")
+    (home / ".npmrc").symlink_to("dotfiles/npmrc")
+    bash = shell_tools(sandbox)[0]
+    gate = Gate(approve, policy=Policy("full"), workspace=Workspace(home))
+    for command in (
+        "mv .config c2; mv .local l2; mv .ssh s2; cat c2/gh/hosts.yml l2/share/keyrings/login s2/id_rsa",
+        "rm .aws .npmrc; mkdir .aws; echo made; mv dotfiles d2",
+        "cat */aws/credentials */npmrc */gh/hosts.yml .*/*/*/login",
+    ):
+        call = ToolInvocation("c", bash.name, {"command": command}, raw_arguments="{}")
+        ticket = await gate.decide(call, bash)
+        assert isinstance(ticket, Ticket)
+        result = await Executor(gate).run(ticket)
+        assert SECRET not in result.content
+        assert "Denied" not in result.content
+    assert not (home / ".aws").is_symlink()
+    assert (home / "dotfiles/aws/credentials").read_text().startswith(SECRET)

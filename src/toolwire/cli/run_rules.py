@@ -45,7 +45,7 @@ def read_only_rules(env: Mapping[str, str]) -> list[Rule]:
 
     That is for commands, and for tools of others: our own file tools work in the workspace and nowhere else.
     """
-    secret = default_hidden(env.get("HOME") or os.path.expanduser("~"))
+    secret = default_hidden(env.get("HOME") or os.path.expanduser("~"), env=env)
     return [
         Rule(decision=Decision.ALLOW, risk=(Risk.READ,), source=READ_ONLY),
         Rule(
