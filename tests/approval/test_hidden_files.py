@@ -94,6 +94,10 @@ CALLS: list[tuple[ToolDefinition, dict[str, Any]]] = [
     (HELD, {"command": "diff -r .aws src"}),
     (HELD, {"command": "python3 -m tool --file=.ssh/id_rsa"}),
     (HELD, {"command": "cp .aws/credentials x"}),
+    (HELD, {"command": "cat /proc/self/cwd/src/app.py"}),
+    (HELD, {"command": "cat /proc/self/root/etc/passwd"}),
+    (HELD, {"command": "cat /proc/1/environ"}),
+    (OTHER, {"path": "/proc/self/environ"}),
 ]
 
 

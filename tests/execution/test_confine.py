@@ -270,6 +270,29 @@ def _one_who_may_not_mount() -> None:
     ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
 
 
+def _one_who_gets_no_further_users() -> None:
+    assert confine._unshare_with({1000, 1001}, 0)  # else it would be said of the machine
+    Path("/proc/sys/user/max_user_namespaces").write_text("0")
+
+
+@namespaces
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root works in folders of others")
+def test_root_without_a_user_namespace_has_no_rights_in_the_folder_of_somebody_else(tmp_path: Path) -> None:
+    inside, theirs = tmp_path / "inside", tmp_path / "theirs"
+    inside.mkdir()
+    theirs.write_text("the secret")
+    theirs.chmod(0o600)
+    os.chown(inside, 1000, 1000)
+    os.chown(theirs, 1001, 1001)
+    argv = find_sandbox("landlock and namespaces").command(
+        ["sh", "-c", f"cat {theirs}; echo x > {inside}/new; grep CapEff /proc/self/status"],
+        Profile(writable=(str(inside),)),
+    )
+    done = subprocess.run(argv, capture_output=True, text=True, preexec_fn=_one_who_gets_no_further_users)
+    assert done.stdout.split() == ["CapEff:", "0" * 16]
+    assert not (inside / "new").exists()
+
+
 @namespaces
 def test_who_may_not_mount_takes_a_user_namespace(tmp_path: Path) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"

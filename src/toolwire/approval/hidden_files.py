@@ -67,7 +67,7 @@ class HiddenFiles:
 
     def hides(self, path: str) -> bool:
         """Whether this absolute path, or a folder above it, is hidden. What is not there yet is hidden by its name."""
-        return any(self._is_one(step) for step in _upwards(path))
+        return _is_of_process(path) or any(self._is_one(step) for step in _upwards(path))
 
     def below(self, folder: str) -> str:
         """Something hidden that is there, below this folder; empty if nothing is."""
@@ -161,6 +161,15 @@ def _status(path: str) -> os.stat_result | None:
         if error.errno not in _UNREACHED:
             raise
         return None
+
+
+_OF_PROCESS = frozenset(("cwd", "root", "fd", "task", "environ", "mem", "map_files"))
+
+
+def _is_of_process(path: str) -> bool:
+    """Whether it leads through a process, to its memory, its variables or wherever it is: for each reader elsewhere."""
+    parts = path.split("/", 4)
+    return parts[1:2] == ["proc"] and not _OF_PROCESS.isdisjoint(parts[3:4])
 
 
 def _upwards(path: str) -> Iterator[str]:
