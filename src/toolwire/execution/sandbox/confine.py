@@ -359,7 +359,7 @@ def _unshare_with(owners: set[int], inside: int) -> bool:
                 code = 0
         finally:
             os._exit(code)
-    is_made = _libc.unshare(_CLONE_NEWUSER | inside) == 0
+    is_made = bool(_libc.unshare(_CLONE_NEWUSER | inside) == 0)
     if is_made:
         os.write(going, b"x")
     os.close(going)
