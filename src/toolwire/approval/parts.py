@@ -217,7 +217,7 @@ def _parts_of_command(command: Command, found: Program, workspace: Workspace) ->
     ways = [workspace.place(start) for start in starts]
     places = [*named, *(place for place in ways if place.written != workspace.cwd or not place.inside)]
     unsure = "" if command.name else "which program it runs is not known before it runs"
-    for word in words:
+    for word in dict.fromkeys(words):
         through = _led_astray(word, starts, workspace, follows=files is not None and command.name == "diff")
         places += [place for place in through or () if files is not None or place.hidden]
         if through is None and files is not None:
