@@ -222,14 +222,16 @@ def _parts_of_command(command: Command, found: Program, workspace: Workspace) ->
         places += [place for place in through or () if files is not None or place.hidden]
         if through is None and files is not None:
             unsure = f"what {word.text} stands for cannot be looked through"
-    if program(command)[:1] == (Word("git"),) and any(map(takes_for_repository, starts)):
+    is_git = program(command)[:1] == (Word("git"),)
+    if is_git and any(map(takes_for_repository, starts)):
         unsure = "git would take a folder of plain files for a repository"
     searched = _searched(command, starts, workspace)
     if files is not None:
         places += [place for place in searched if not place.inside]
     roots = [*searched, *(place for place in places if os.path.isdir(place.real))] if looks_below(command) else []
     risk = Risk.READ if files is not None else Risk.DANGEROUS if _can_break(command, places) else Risk.EXECUTE
-    whole = [*searched, *(place for place in named if os.path.isdir(place.real))] if roots and files is not None else ()
+    given = [place for place in named if os.path.isdir(place.real)]
+    whole = (given if given and not is_git else [*searched, *given]) if roots and files is not None else ()
     program_file = found.path if found.inside else ""
     yield Part(risk, command, tuple(places), tuple(roots), tuple(whole), unsure, program=program_file)
 
