@@ -23,6 +23,7 @@ from ..errors import ConfigError, DurableFailed
 from ..folders import state_folder
 from ..refusals import clean
 from . import sqlite_version
+from .connections import Connections, postgres_engine
 from .portable_rows import guard
 
 _T = TypeVar("_T")
@@ -30,8 +31,7 @@ _T = TypeVar("_T")
 VARIABLE = "TOOLWIRE_DATABASE"
 SCHEMA = 1
 """Of our tables."""
-_BUSY_SECONDS, _POOL_SECONDS, _CONNECT_SECONDS = 30.0, 60.0, 10.0
-_IDLE_MILLISECONDS = 5000
+_BUSY_SECONDS, _POOL_SECONDS = 30.0, 60.0
 _THREADS = 16
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _LOCK = 7110457281
@@ -157,12 +157,14 @@ class Database:
             raise ConfigError(f"SQLite {problem}", hint=sqlite_version.HINT)
         if self.is_sqlite and patience is None:
             self._make_folder()
-        self.engine = _engine(self.url, patience)
+        self._connections = Connections(patience)
+        self.engine = _engine(self.url, patience, self._connections)
         guard(self.engine)
         self.longest: float | None = None
         """Seconds after which whoever waits for the database is told that it does not answer; None: never."""
         self._closed = threading.Event()
         sa.event.listen(self.engine, "checkin", self._let_go)
+        sa.event.listen(self.engine, "checkout", lambda *_: self._connections.check())
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="toolwire-database")
 
     def alone(self, patience: float) -> Database:
@@ -171,6 +173,38 @@ class Database:
         For what must not stand in line behind everything else, such as a sign of life. Each statement is by itself.
         """
         return Database(self.url.render_as_string(hide_password=False), patience=patience)
+
+    @contextmanager
+    def to_migrate(self) -> Iterator[sa.Engine]:
+        """An engine for statements that may take minutes before the server answers."""
+        engine = _engine(self.url, None, self._connections.patient())
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+    @property
+    def unanswered_since(self) -> float:
+        """Since when (`clock.now`) nobody was answered over the connections of this pool; infinity: they are."""
+        return self._connections.unanswered_since
+
+    def ask(self) -> None:
+        """Asks the server over the next connection of this pool whether it answers. Raises a `DurableFailed`."""
+        if not self.is_sqlite:
+            self.insist(lambda: self.engine.connect().close(), seconds=0)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed or cut off."""
+        return self._closed.is_set()
+
+    def cut(self) -> None:
+        """Ends every wait for the server within moments; nothing is asked any more. From any thread.
+
+        What is under way fails, so it is for those who must go on without an answer; `close` lets it end.
+        """
+        self._connections.cut()
+        self._closed.set()
 
     def prepare(self) -> None:
         """Makes our tables where they are missing; refuses a database of another form."""
@@ -187,7 +221,9 @@ class Database:
         try:
             with self.engine.connect() as connection:
                 return connection.execute(sa.select(meta.c.schema)).scalar()
-        except (sa.exc.ProgrammingError, sa.exc.OperationalError):
+        except (sa.exc.ProgrammingError, sa.exc.OperationalError) as error:
+            if _passes(error) and not self.is_sqlite:
+                raise  # it does not answer, whatever is there
             return None
 
     def _make_tables(self, connection: sa.Connection) -> None:
@@ -216,7 +252,8 @@ class Database:
         # until every statement has ended that was there before, also one that waits for this lock.
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             while not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_LOCK))).scalar():
-                time.sleep(_PAUSE)
+                self._connections.check()
+                self._closed.wait(_PAUSE)
             try:
                 yield
             finally:
@@ -330,25 +367,14 @@ def _shown(url: sa.URL) -> str:
     return clean(sa.URL.create(backend, host=url.host, port=url.port, database=database).render_as_string())
 
 
-def _engine(url: sa.URL, patience: float | None) -> sa.Engine:
+def _engine(url: sa.URL, patience: float | None, connections: Connections) -> sa.Engine:
     pool: dict[str, Any] = {"pool_size": 10, "max_overflow": 20, "pool_timeout": _POOL_SECONDS}
     if patience is not None:
         pool = {"pool_size": 1, "max_overflow": 0, "pool_timeout": patience}
     if url.get_backend_name() != "sqlite":
-        waits = {"connect_timeout": max(2, round(patience or _CONNECT_SECONDS))}
         if patience is not None:
-            waits["tcp_user_timeout"] = max(1, round(patience * 1000))
             pool["isolation_level"] = "AUTOCOMMIT"  # whoever is frozen between two statements holds no lock
-        engine = sa.create_engine(url, **pool, pool_pre_ping=True, connect_args=waits)
-
-        @sa.event.listens_for(engine, "connect")
-        def set_up(connection: Any, _: object) -> None:
-            # Who is frozen in the middle of a transaction holds the rows of its runs: the server lets go of them.
-            before, connection.autocommit = connection.autocommit, True
-            connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_MILLISECONDS}")
-            connection.autocommit = before
-
-        return engine
+        return postgres_engine(url, connections, **pool)
 
     engine = sa.create_engine(url, **pool)
 

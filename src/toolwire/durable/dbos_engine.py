@@ -49,18 +49,34 @@ class DbosEngine:
         _quiet()
         from dbos import DBOSClient
 
-        url = self._database.url.render_as_string(hide_password=False)
         try:
             with self._database.alone_in():
-                _DBOS().migrate(url)
+                self._migrate()
+            self._made = DBOSClient(
+                system_database_engine=self._database.engine,
+                serializer=_serializer(),
+                application_name=APPLICATION,
+                retry_connection_errors=False,  # `insist` does, and ends
+            )
         except sa.exc.DBAPIError as error:
             raise self._database.refusal(error) from error
-        self._made = DBOSClient(
-            system_database_engine=self._database.engine,
-            serializer=_serializer(),
-            application_name=APPLICATION,
-            retry_connection_errors=False,  # `insist` does, and knows when to give up
-        )
+
+    def _migrate(self) -> None:
+        if self._database.is_sqlite:
+            _DBOS().migrate(self._database.url.render_as_string(hide_password=False))
+            return
+        # As DBOS.migrate, which opens connections of its own, without any limit.
+        from dbos._sys_db import SystemDatabase
+
+        with self._database.to_migrate() as engine:
+            SystemDatabase.create(
+                system_database_url=self._database.url.render_as_string(hide_password=False),
+                engine_kwargs={},
+                engine=engine,
+                schema="dbos",
+                serializer=_serializer(),
+                executor_id=None,
+            ).run_migrations()
 
     def _do(self, work: Callable[[Any], _T]) -> _T:
         """What DBOS does for any process; all of it may be done twice."""
@@ -208,7 +224,12 @@ class DbosWorker:
 
         DBOS.workflow(name=WORKFLOW)(work)
         DBOS.listen_queues([queue.name for queue in queues])
-        DBOS.launch()  # on this loop: workflows run here
+        # Workflows run on this loop; the launch itself asks the database, and must not hold the loop up.
+        made._background_event_loop.set_main_loop()
+        try:
+            await asyncio.to_thread(DBOS.launch)
+        except sa.exc.SQLAlchemyError as error:
+            raise self._database.refusal(error) from error
         _limit_here(made, {queue.name: queue.here for queue in queues})
         _record_for_good(made, self._database)
 

@@ -1,5 +1,8 @@
 """Who lives: every worker beats into the database, and one that falls silent is declared lost, so that others go on.
 
+A beat alone is no life: it has a connection of its own, and those that runs need may be silent meanwhile. So the worker
+asks over these, too, and owns nothing when either was not answered for too long.
+
 No two clocks are compared. A beat is a number that grows; how long a number has not grown, and how long one's own beats
 have failed, each worker measures by its own clock. Since it gives up what it owns before anyone may declare it lost
 (`own` < `dead`), nobody takes a run from a worker that lives and holds it, and a worker that was stopped and woken
@@ -21,6 +24,7 @@ import msgspec
 import sqlalchemy as sa
 
 from ..errors import ConfigError, DurableFailed
+from .clock import now
 from .database import Database, runs, workers
 from .records import FORMAT, RunState, WorkerInfo
 
@@ -38,13 +42,6 @@ _CLEAN = 3600
 """Every so many beats, those before are forgotten."""
 _HOST = 40
 
-_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
-
-
-def now() -> float:
-    """Seconds of a clock that is never set, and goes on while the process is stopped or the machine sleeps."""
-    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
-
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How fast a worker that died is missed, in seconds; the same for all workers of a database."""
@@ -52,7 +49,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     beat: float = 1.0
     """Between two signs of life."""
     own: float = 6.0
-    """Without a sign of life that came through, a worker owns nothing after this time."""
+    """Without a sign of life that came through, or an answer over the connections that its runs use, a worker owns
+    nothing after this time."""
     dead: float = 9.0
     """After this time the others declare it lost. The difference is for what a worker had just begun."""
 
@@ -82,8 +80,8 @@ class Lease:
     """One life of a worker: from `start` until it is lost or ended, which it is for good.
 
     It lives in threads of its own and over a connection of its own: neither a busy event loop nor a busy pool costs a
-    worker its life. `on_beat` (after each beat) and `on_lost` (once, if ever) are called in those threads; what they
-    are to do in a loop they hand over with `call_soon_threadsafe`.
+    worker its life; a pool in which nothing is answered does. `on_beat` (after each beat) and `on_lost` (once, if ever)
+    are called in those threads; what they are to do in a loop they hand over with `call_soon_threadsafe`.
     """
 
     def __init__(
@@ -155,7 +153,7 @@ class Lease:
         except BaseException:
             line.close()
             raise
-        for name, work in (("beats", self._live), ("watch", self._watch)):
+        for name, work in (("beats", self._live), ("asks", self._ask), ("watch", self._watch)):
             thread = threading.Thread(target=work, args=(line,), name=f"toolwire-lease-{name}", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -165,7 +163,7 @@ class Lease:
         return (
             not self.reason
             and not self._leaving.is_set()
-            and now() - self._good <= self.timing.own
+            and self._left() >= 0
             and os.getpid() == self._pid  # a fork is no worker
         )
 
@@ -204,6 +202,10 @@ class Lease:
             for other in self._others
         )
 
+    def _left(self) -> float:
+        """Seconds for which what it has is its own, if it hears nothing more."""
+        return min(self._good, self._database.unanswered_since) + self.timing.own - now()
+
     def _live(self, line: Database) -> None:
         """The thread that beats."""
         beats = 0
@@ -218,17 +220,24 @@ class Lease:
             line.do(self._goodbye, seconds=_GOODBYE)
         line.close()
 
-    def _watch(self, line: Database) -> None:
+    def _ask(self, _line: Database) -> None:
+        """The thread that asks over the connections of the runs, so that there is an answer to miss."""
+        while not self.reason and not self._leaving.is_set():
+            with suppress(DurableFailed):
+                self._database.ask()
+            self._leaving.wait(self.timing.beat)
+
+    def _watch(self, _line: Database) -> None:
         """The thread that sees that nothing came through, also where a beat hangs."""
         while not self.reason and not self._leaving.is_set():
-            left = self._good + self.timing.own - now()
+            left = self._left()
             if left < 0:
                 self._lapse()
             else:
                 self._leaving.wait(left + 0.001)
 
     def _beat(self, line: Database, *, clean: bool) -> None:
-        left = self._good + self.timing.own - now()
+        left = self._left()
         if left < 0:
             # Stopped and woken: whether others noticed or not, what was owned is given up.
             return self._lapse()
@@ -290,7 +299,10 @@ class Lease:
         connection.execute(workers.update().where(mine).values(state=ENDED, beat=time.time()))
 
     def _lapse(self) -> None:
-        self._lose(f"no sign of life has reached the database for {self.timing.own:g} s")
+        what = "no sign of life has reached the database"
+        if self._database.unanswered_since < self._good:
+            what = "the database has not answered the work"
+        self._lose(f"{what} for {self.timing.own:g} s")
 
     def _lose(self, reason: str) -> None:
         with self._losing:

@@ -75,14 +75,12 @@ class Worker:
             raise ConfigError("a worker that may work on no run has nothing to do", hint="Give 1 or more.")
         if not queues or WAITING_QUEUE in queues:
             raise ConfigError(f"a worker needs queues to listen to, other than {WAITING_QUEUE}", hint="Name one.")
-        self._database = Database(url)
-        self._ledger = Ledger(self._database)
-        self._engine = DbosEngine(self._database)
+        self._url = url
         self._agents = {agent.name: agent for agent in agents}
         self._queues = [
             QueueLimits(name, min(concurrency, everywhere or concurrency), everywhere) for name in dict.fromkeys(queues)
         ]
-        self._rates = RateLimits(self._database, rates or {})
+        self._given_rates = rates or {}
         self._timing = timing or Timing()
         self._timing.check()
         self._patience = patience
@@ -95,6 +93,7 @@ class Worker:
         self._drained = asyncio.Event()
         self._lease: Lease | None = None
         self._working: DbosWorker | None = None
+        self._open()
 
     @property
     def database(self) -> str:
@@ -116,38 +115,73 @@ class Worker:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Works until `stop`. Where it lost its lease (it was paused, or the database away), it begins a new life."""
-        await self._database.thread(self._prepare)
+        """Works until `stop`. Where it lost its lease (it was paused, or the database away), it begins a new life.
+
+        After `stop` it ends within `grace` and some seconds, whether the database answers or not.
+        """
         try:
+            await self._prepare()
             while not self._stopping.is_set():
                 try:
+                    if self._database.is_closed:
+                        self._open()
                     await self._live()
                 except DurableFailed as error:
                     self._tell(f"{error.message}; trying again.")
                     await _first(self._stopping.wait(), asyncio.sleep(self._timing.beat))
         finally:
-            await self._database.thread(self._engine.close)
-            self._database.close()
+            self._close()
 
-    def _prepare(self) -> None:
-        self._database.prepare()
-        self._engine.prepare()
-        for queue in self._queues:
-            self._engine.limit(queue, poll=self._poll)
+    def _open(self) -> None:
+        """Connections for one life: whatever still waits for an answer over those of the last one gets none."""
+        self._database = Database(self._url)
+        self._ledger = Ledger(self._database)
+        self._engine = DbosEngine(self._database)
+        self._rates = RateLimits(self._database, self._given_rates)
+
+    def _close(self) -> None:
+        self._engine.close()
+        self._database.close()
+
+    async def _prepare(self) -> None:
+        def prepare() -> None:
+            self._database.prepare()
+            self._engine.prepare()
+            for queue in self._queues:
+                self._engine.limit(queue, poll=self._poll)
+
+        preparing = asyncio.create_task(self._database.thread(prepare))
+        try:
+            await _first(self._stopping.wait(), asyncio.wait([preparing]))
+        finally:
+            if not preparing.done():
+                self._database.cut()
+        try:
+            await preparing
+        except DurableFailed:
+            if not self._stopping.is_set():
+                raise
 
     async def _live(self) -> None:
         loop = asyncio.get_running_loop()
         self._lost.clear()
         self._drained.clear()
+        database = self._database
+
+        def lose() -> None:
+            _from_thread(loop, self._lose_all)
+            database.cut()
+
         lease = self._lease = Lease(
-            self._database,
+            database,
             queues=[queue.name for queue in self._queues],
             agents=list(self._agents),
             timing=self._timing,
-            on_lost=partial(_from_thread, loop, self._lose_all),
+            on_lost=lose,
         )
-        await self._database.thread(lease.start)
-        working = self._working = DbosWorker(self._database)
+        await database.thread(database.ask)  # or else it would live, and lose that life again
+        await database.thread(lease.start)
+        working = self._working = DbosWorker(database)
         sweep = Sweep(self._ledger, self._engine, partial(_from_thread, loop, self._tell))
         try:
             await working.start(lease.id, self._queues, self._body)
@@ -169,10 +203,18 @@ class Worker:
             self._drained.set()
             if self._bodies:
                 await asyncio.wait(self._bodies, timeout=_LEAVE_SECONDS)
-            await working.stop()
-            await self._database.thread(lease.end)
+            await self._stop(working, lease)
+            self._close()
             if self._lost.is_set():
                 self._tell(f"This worker lost its runs: {lease.reason}. It begins anew.")
+
+    async def _stop(self, working: DbosWorker, lease: Lease) -> None:
+        """Ends the engine. What then still waits for the database is cut off, and what was owned is for the others."""
+        stopping = asyncio.create_task(working.stop())
+        await asyncio.wait([stopping], timeout=0 if self._lost.is_set() else _LEAVE_SECONDS)
+        self._database.cut()
+        await asyncio.to_thread(lease.end)
+        await stopping
 
     # The work itself.
 
@@ -363,7 +405,7 @@ class Worker:
 
     async def _drain(self, lease: Lease) -> None:
         """Lets the steps that run end, for a time; then gives back what is left."""
-        await self._database.thread(lease.drain)
+        lease.drain()
         for place in self._places():
             place.pause(RunState.QUEUED)
         if at_work := self._at_work():
