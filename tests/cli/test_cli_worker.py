@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
@@ -148,6 +149,29 @@ def test_told_twice_it_leaves_at_once(
     assert run_command(["worker", *MODEL]) == 130
     assert left == [130]
     assert "left at once" in capsys.readouterr().err
+
+
+def test_told_to_end_it_leaves_after_its_time_whatever_hangs(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[int] = []
+    gone = threading.Event()
+
+    def leave(code: int) -> None:
+        left.append(code)
+        gone.set()
+
+    async def hang(_: StandIn) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        gone.wait(30)  # the event loop itself stands still
+
+    monkeypatch.setattr("os._exit", leave)
+    monkeypatch.setattr(StandIn, "run", hang)
+    monkeypatch.setattr("toolwire.durable.worker.GRACE", 0.0)
+    monkeypatch.setattr("toolwire.cli.worker._LATE_SECONDS", 0.01)
+    assert run_command(["worker", *MODEL]) == 143
+    assert left == [143]
+    assert "not all had ended" in capsys.readouterr().err
 
 
 def test_a_run_is_submitted_worked_on_answered_and_followed(

