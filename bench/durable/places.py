@@ -46,9 +46,10 @@ class Place:
 class Places:
     """Where trials happen, of one kind of database."""
 
-    def __init__(self, kind: str, *, on_disk: bool = False) -> None:
+    def __init__(self, kind: str, *, on_disk: bool = False, programs: Path | None = None) -> None:
         self.kind = kind
         self._on_disk = on_disk
+        self._programs = programs
         self._stack = ExitStack()
         self._count = 0
 
@@ -60,7 +61,7 @@ class Places:
             asyncio.run(_prepared(f"sqlite:///{self._folder / 'template.db'}"))
         else:
             # A worker that is killed loses nothing that was committed, so that a disk would only make it slow.
-            self.server = self._stack.enter_context(postgres(fast=not self._on_disk))
+            self.server = self._stack.enter_context(postgres(fast=not self._on_disk, programs=self._programs))
             _told(self.server, f"CREATE DATABASE {TEMPLATE}")
             asyncio.run(_prepared(self.server.url(TEMPLATE)))
         return self

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bench.trust import Found
 
-from . import answers, fanned, followers, frozen, kills, load, restarts, resumed, steered
+from . import answers, fanned, followers, frozen, kills, load, restarts, resumed, silent, steered
 from .places import KINDS
 
 Try = Callable[[int, int], Found]
@@ -175,6 +175,19 @@ ROWS = (
         12,
         1,
         restarts.restarted,
+    ),
+    *(
+        Row(
+            "silent",
+            f"PostgreSQL {version} falls silent",
+            "for 20 s, 60 s and 10 min: a proxy swallows everything, answers only, all but the lease, new connections "
+            "only, established ones only, or a network drops every packet, while two workers have eight runs; one of "
+            "them is ended by SIGTERM, the other comes back: the same must hold as after kills",
+            600,
+            20,
+            partial(silent.fell_silent, programs),
+        )
+        for version, programs in silent.versions()
     ),
 )
 PARTS = tuple(dict.fromkeys(row.part for row in ROWS))

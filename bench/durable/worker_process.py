@@ -52,6 +52,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     format: int = 0
     """Of the program: another than ours stands for a program that writes and reads other records. 0: ours."""
     rates: dict[str, Rate] = {}
+    namespace: str = ""
+    """The network that it works in."""
     life: int = 300
     """Seconds after which it ends in any case."""
 
@@ -60,6 +62,10 @@ def work(encoded: bytes) -> None:
     """The life of the process: until SIGTERM."""
     job = msgspec.json.decode(encoded, type=Job)
     signal.alarm(job.life)
+    if job.namespace:
+        from .silent import enter
+
+        enter(job.namespace)
     folder = Path(job.folder)
     output = os.open(folder / f"{os.getpid()}.log", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     os.dup2(output, 1)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
+from cli.command import clean_environment
 from durable.databases import Server, postgres, system_programs, why_no_postgres
+from durable.dropped import namespace, why_no_namespace
 from durable.silent_proxy import Proxy, Swallows, silent_proxy
 from durable.working import Deeds, Work, happens
 from toolwire.durable import connections as limits
@@ -314,3 +321,36 @@ async def test_each_version_of_postgresql_is_given_up_when_it_is_silent(
         await test_a_silent_worker_drops_its_runs_and_goes_on_when_it_is_answered(
             proxy, server.new_database(), Swallows.WORK
         )
+
+
+@pytest.mark.thorough
+def test_a_worker_whose_packets_are_dropped_drops_its_runs_and_ends_when_it_is_told_to(
+    postgres_server: Server, postgres_url: str, tmp_path: Path
+) -> None:
+    """The command itself, with the limits that it has."""
+    if why := why_no_namespace():
+        pytest.skip(why)
+    words = ("worker", "--model", "openai-compatible:m", "--base-url", "http://127.0.0.1:9/v1", "--no-sandbox")
+    log = tmp_path / "log"
+    with namespace() as net, silent_proxy(postgres_server, net.host) as proxy, log.open("w") as output:
+        url = proxy.url(postgres_url, net.host)
+        worker = subprocess.Popen(
+            [*net.inside, sys.executable, "-m", "toolwire", *words, "--database", url],
+            env=clean_environment({"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}),
+            cwd=tmp_path,
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            with closing(Database(postgres_url)) as database:
+                database.prepare()
+                wanted = sa.text("SELECT count(*) FROM toolwire_workers WHERE beats > 2")
+                beats = partial(database.do, lambda connection: connection.execute(wanted).scalar())
+                assert until(beats, 60), log.read_text()
+            net.drop()
+            assert until(lambda: "lost its runs" in log.read_text(), 60), log.read_text()
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(60) == 143
+        finally:
+            worker.kill()
+            worker.wait()
