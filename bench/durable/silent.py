@@ -93,8 +93,9 @@ def fell_silent(programs: Path | None, longest: int, seed: int) -> Found:
             if silence <= longest:
                 asyncio.run(all_of(silence))
     found.words = (
-        f"runs taken over after {seconds.taken:.1f} s at most, or going on after {seconds.moved:.1f} s; a worker ended {seconds.ended:.1f} s after SIGTERM, one "
-        f"that was answered again worked after {seconds.back:.1f} s{'; ' if why else ''}{why}"
+        f"runs taken over after {seconds.taken:.1f} s at most, or going on after {seconds.moved:.1f} s; a worker ended "
+        f"{seconds.ended:.1f} s after SIGTERM, one that was answered again worked after {seconds.back:.1f} s"
+        f"{why and f'; {why}'}"
     )
     return found
 
