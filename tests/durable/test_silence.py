@@ -126,7 +126,7 @@ def test_what_waits_for_a_silent_server_ends_when_the_connections_are_cut(
     assert until(lambda: proxy.swallowed)
     database.cut()
     thread.join(SECONDS)
-    assert failed
+    assert "cut the connection off" in failed[0].message
     proxy.speak()
     with pytest.raises(DurableFailed, match="are closed"):
         database.do(one)
@@ -182,6 +182,26 @@ async def test_a_client_is_told_that_the_database_does_not_answer(
     with pytest.raises(DurableFailed, match="does not answer"):
         async with asyncio.timeout(SECONDS), Runs(proxy.url(postgres_url)):
             pass
+
+
+def test_the_engine_tries_again_for_no_longer_than_we_do(proxy: Proxy, database: Database) -> None:
+    engine = DbosEngine(database)
+    engine.prepare()
+    database.longest = 0.1
+    proxy.fall_silent(Swallows.ALL)
+    failed: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            engine.held()
+        except DurableFailed as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    assert failed
+    engine.close()
 
 
 def test_the_engine_opens_no_connection_without_limits(

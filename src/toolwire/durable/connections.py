@@ -84,7 +84,9 @@ class Connections:
                 if ready:
                     until = time.monotonic() + limit
                     has_heard = has_heard or bool(ready & Ready.R)
-                elif self._cut.is_set() or time.monotonic() > until:
+                elif self._cut.is_set():
+                    raise silence("this process has cut the connection off")
+                elif time.monotonic() > until:
                     raise silence(f"the server has been silent for {limit:g} s")
                 wanted = wait.send(ready)
         except StopIteration as end:
