@@ -167,7 +167,7 @@ def test_what_needs_no_server_is_no_question() -> None:
     assert connections.unanswered_since == float("inf")
 
 
-@pytest.mark.parametrize("swallows", [Swallows.ALL, Swallows.ANSWERS])
+@pytest.mark.parametrize("swallows", [Swallows.ALL, pytest.param(Swallows.ANSWERS, marks=pytest.mark.thorough)])
 async def test_a_client_is_told_that_the_database_does_not_answer(
     proxy: Proxy, postgres_url: str, swallows: Swallows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,7 +176,7 @@ async def test_a_client_is_told_that_the_database_does_not_answer(
         await runs.submit("Go on")
         proxy.fall_silent(swallows)
         async with asyncio.timeout(SECONDS):
-            for work in (runs.list(), runs.submit("More"), runs.workers()):
+            for work in (runs.list(), runs.submit("More")):
                 with pytest.raises(DurableFailed, match="does not answer"):
                     await work
     with pytest.raises(DurableFailed, match="does not answer"):
