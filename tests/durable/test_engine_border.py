@@ -240,6 +240,8 @@ def test_a_failed_recording_is_recorded_as_the_result(bare: Bare) -> None:
         (DBOSClient.fork_workflow, "priority"),
         (DBOS.workflow, "version"),
         (DBOS.listen_queues, "worker_concurrency"),
+        (DBOS.migrate, "engine"),
+        (DBOS.launch, "loop"),
     ],
 )
 def test_dbos_has_no_such_parameter(call: Callable[..., Any], lacks: str) -> None:
@@ -267,9 +269,9 @@ def test_a_client_cannot_write_to_a_stream() -> None:
 
 
 def test_no_other_private_part_of_dbos_is_used() -> None:
-    """A test above shows why each is: the limit of a queue here, and the record of a step."""
+    """Tests above show why each is: the limit of a queue here, the record of a step, launch and migration."""
     found = re.findall(r"(?<!self)\.(_[a-z]\w*)", inspect.getsource(dbos_engine))
-    assert sorted(set(found)) == ["_sys_db", "_worker_concurrency"]
+    assert sorted(set(found)) == ["_background_event_loop", "_sys_db", "_worker_concurrency"]
 
 
 def test_the_page_names_each_of_these_tests() -> None:
