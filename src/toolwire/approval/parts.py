@@ -23,6 +23,7 @@ from .commands.readers import files_read, looks_below, searches
 from .commands.shell import read_command_line
 from .commands.starters import started_by
 from .places import MAX_PATH, Place, Program, Workspace
+from .repository import read_by_git
 
 MAX_PARTS = 256
 """Parts of one call: a command line with more is not one that a person can look through."""
@@ -223,8 +224,8 @@ def _parts_of_command(command: Command, found: Program, workspace: Workspace) ->
         if through is None and files is not None:
             unsure = f"what {word.text} stands for cannot be looked through"
     is_git = program(command)[:1] == (Word("git"),)
-    if is_git and any(map(takes_for_repository, starts)):
-        unsure = "git would take a folder of plain files for a repository"
+    if is_git:
+        unsure = _of_git(starts, reads=files is not None) or unsure
     searched = _searched(command, starts, workspace)
     if files is not None:
         places += [place for place in searched if not place.inside]
@@ -234,6 +235,14 @@ def _parts_of_command(command: Command, found: Program, workspace: Workspace) ->
     whole = (given if given and not is_git else [*searched, *given]) if roots and files is not None else ()
     program_file = found.path if found.inside else ""
     yield Part(risk, command, tuple(places), tuple(roots), tuple(whole), unsure, program=program_file)
+
+
+def _of_git(starts: Sequence[str], *, reads: bool) -> str:
+    """Why git is asked about where it runs, whatever allows it; for what does more than read, its configuration counts
+    as allowed with it."""
+    if any(map(takes_for_repository, starts)):
+        return "git would take a folder of plain files for a repository"
+    return next((why for start in starts if (why := read_by_git(start).program)), "") if reads else ""
 
 
 def _searched(command: Command, starts: Sequence[str], workspace: Workspace) -> list[Place]:
