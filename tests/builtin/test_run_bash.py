@@ -378,10 +378,9 @@ async def test_nothing_is_said_of_the_sandbox_where_it_is_not_to_blame(bash: Too
 @confined
 @needs("git")
 async def test_git_works_in_it(bash: ToolDefinition, root: Path) -> None:
-    line = (
-        "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && git log --format=%s"
-    )
-    assert await run(bash, root, line) == "first"
+    new = "git init -q sub/new && cd sub/new"
+    line = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && git log --format=%s"
+    assert await run(bash, root, f"{new} && {line}") == "first"
 
 
 @confined
@@ -573,4 +572,4 @@ def test_a_link_is_not_protected_by_its_name(root: Path) -> None:
     (root / ".bashrc").symlink_to("kept")
     everything: Any = Leaky(root / "none")
     allowed = command_profile(everything, (str(root),), ())
-    assert allowed.protected == (str(root / ".toolwire"),)
+    assert allowed.protected == (str(root / ".toolwire"), str(root / ".git"))

@@ -139,8 +139,12 @@ def test_show_says_what_a_command_of_a_model_gets(tmp_path: Path) -> None:
     assert profile["writable"] == [str(work), str(other)]
     assert str(config) in profile["hidden"]
     if find_sandbox().means != "landlock":
-        assert profile["protected"] == [str(work / ".git" / "hooks")]
-        assert f"but not    {work / '.git' / 'hooks'}\n" in toolwire_command("sandbox", "show", cwd=work, env=env).out
+        closed = [work / ".git" / "hooks", work / ".toolwire", work / ".git" / "config", work / ".git" / "commondir"]
+        closed += [other / ".toolwire", other / ".git"]
+        assert profile["protected"] == list(map(str, closed))
+        assert (
+            f"but not    {', '.join(map(str, closed))}\n" in toolwire_command("sandbox", "show", cwd=work, env=env).out
+        )
 
 
 def test_the_whole_test_is_for_those_who_ask(monkeypatch: pytest.MonkeyPatch, sandbox: Run) -> None:

@@ -12,7 +12,8 @@ import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 from ..errors import ConfigError
 from ..execution.process import Ceiling, ProcessResult, run_process
@@ -20,6 +21,8 @@ from ..execution.sandbox.sandbox import Sandbox
 from ..execution.sandbox.temporary import private_temp
 from ..files.beneath import Roots
 from ..tools.running import this_call
+from .guard import SET_ASIDE, Watch, in_place
+from .guarded import Guarded, guarded_paths
 from .paths import real_path, roots
 from .profile import command_profile
 from .shell_variables import assignments, command_environment
@@ -32,7 +35,18 @@ _ENV = "/usr/bin/env"
 _KEPT = 1_000
 """Characters of the output that are kept below: whoever starts a command keeps them as he needs them."""
 
-_SANDBOX_SIGNS = ("permission denied", "operation not permitted", "read-only file system", "eacces", "eperm")
+_SANDBOX_SIGNS = (
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "eacces",
+    "eperm",
+    "resource busy",
+)
+_GIT_SIGNS = ("config file", ".git/", "config.lock")
+"""With a sign of the sandbox, in what git says when it cannot write its configuration or a hook."""
+_NAMED = 6
+"""Paths that are named."""
 _NETWORK_SIGNS = (
     "could not resolve",
     "couldn't resolve",
@@ -67,7 +81,8 @@ class Scratch:
 class Command:
     """One command that was asked for, checked."""
 
-    argv: list[str]
+    argv: Callable[[], list[str]]
+    """Makes the words to start: what is protected must be there by then."""
     real: str
     """Where it runs."""
     environment: dict[str, str]
@@ -76,34 +91,66 @@ class Command:
     scratch: Scratch
     protected: tuple[str, ...]
     """What it may not write inside the roots."""
+    guarded: tuple[Guarded, ...]
+    """What runs later inside the roots: what of it is not protected is watched."""
     confined: bool
     network: bool
+    set_aside: list[str] = field(default_factory=list)
+    """What of that it changed nevertheless, when it has run."""
 
     async def run(self, timeout: float | None, on_output: Callable[[str], object]) -> ProcessResult:  # noqa: ASYNC109
         """Runs it to its end; the whole of its output goes to `on_output`. Cancelled, nothing of it lives on."""
-        with _entered(self.roots, self.real) as folder:
-            return await run_process(
-                self.argv,
-                cwd=folder,
-                environment=self.environment,
-                timeout=timeout,
-                on_output=on_output,
-                limit=_KEPT,
-                ceiling=self.ceiling,
-            )
+        closed = frozenset(self.protected)
+        watch = Watch(self.roots, [each.path for each in self.guarded if each.path not in closed])
+        try:
+            with (
+                in_place(self.roots, [each for each in self.guarded if each.missing and each.path in closed]),
+                _entered(self.roots, self.real) as folder,
+            ):
+                return await run_process(
+                    self.argv(),
+                    cwd=folder,
+                    environment=self.environment,
+                    timeout=timeout,
+                    on_output=on_output,
+                    limit=_KEPT,
+                    ceiling=self.ceiling,
+                )
+        finally:
+            self.set_aside.extend(watch.undo())
 
     def advice(self, result: ProcessResult, output: str) -> str:
         """What a model should know of the sandbox where it is likely to have made the command fail; else empty."""
-        if not self.confined or not result.code:
-            return ""
-        output = output.lower()
+        notes = [self._undone()] if self.set_aside else []
+        if self.confined and result.code:
+            notes += self._causes(output.lower())
+        return "; ".join(notes)
+
+    def _undone(self) -> str:
+        paths = ", ".join(self.set_aside[:_NAMED])
+        return (
+            f"undone, because it runs later and outside of the sandbox: changes to {paths} (they are kept beside it "
+            f"under names with {SET_ASIDE}); ask the user to make such changes"
+        )
+
+    def _causes(self, output: str) -> Iterator[str]:
+        """Why it is likely to have failed."""
         if not self.network and any(sign in output for sign in _NETWORK_SIGNS):
-            return "the sandbox gives no network; if the command needs it, run it again with network=true"
-        if any(sign in output for sign in _SANDBOX_SIGNS):
-            also = "" if self.network else ", and gives no network without network=true"
-            but = f" (but not in {', '.join(self.protected)})" if self.protected else ""
-            return f"the sandbox lets commands write only inside the workspace{but} and $TMPDIR{also}"
-        return ""
+            yield "the sandbox gives no network; if the command needs it, run it again with network=true"
+            return
+        if not any(sign in output for sign in _SANDBOX_SIGNS):
+            return
+        by_git = any(sign in output for sign in _GIT_SIGNS)
+        also = "" if self.network else ", and gives no network without network=true"
+        closed = [path for path in self.protected if os.path.lexists(path)]
+        more = f" and {len(closed) - _NAMED} more" if len(closed) > _NAMED else ""
+        but = f" (but not in {', '.join(closed[:_NAMED])}{more})" if closed else ""
+        yield f"the sandbox lets commands write only inside the workspace{but} and $TMPDIR{also}"
+        if by_git:
+            yield (
+                "git's configuration and hooks are closed to commands, because they run programs later; git init, "
+                "git config and git remote add are for the user to run, and so is git push -u (without -u it works)"
+            )
 
 
 class Shell:
@@ -135,21 +182,22 @@ class Shell:
         # Set by a program inside the sandbox, so that what confines the command never sees what a model wrote.
         argv = [_ENV, *assignments(environment), *self._argv, line] if environment else [*self._argv, line]
         temp = self._scratch.path
+        guarded = () if self._sandbox is None else guarded_paths(this_call().roots)
+        folders = (*this_call().roots, temp)
         hidden = (*self._hidden, *this_call().hidden)
-        profile = command_profile(self._sandbox, (*this_call().roots, temp), hidden, network=network)
-        cache = ""
-        if self._sandbox is not None:
-            argv = self._sandbox.command(argv, profile)
-            cache = os.path.join(temp, "cache")
+        profile = command_profile(self._sandbox, folders, hidden, network=network, guarded=guarded)
+        confined = partial(self._sandbox.command, argv, profile) if self._sandbox is not None else lambda: argv
+        cache = os.path.join(temp, "cache") if self._sandbox is not None else ""
         variables = command_environment(this_call().environment, temp, cache)
         return Command(
-            argv,
+            confined,
             real,
             variables,
             Ceiling(profile.memory, profile.processes),
             Roots(this_call().roots),
             self._scratch,
             profile.protected,
+            guarded,
             confined=self._sandbox is not None,
             network=network,
         )
