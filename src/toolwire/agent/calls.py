@@ -2,23 +2,27 @@
 
 Every call is put to the gate at the same time, so that several may wait for a person and be answered in any order.
 What was approved runs as soon as its turn comes: an exclusive tool runs alone, calls that touch the same path keep
-their order, and no more than a number of them run at a time.
+their order, what runs unasked and does more than read waits for earlier calls that a person decides on, and no more
+than a number of them run at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from ..approval.gate import Denial, Gate, Ticket
+from ..approval.parts import only_reads, parts_of
 from ..approval.places import Workspace
 from ..approval.request import Answer, ApprovalRequest
+from ..approval.run_files import files_run
 from ..errors import SessionFailed, ToolwireError
 from ..execution.executor import CANCELLED, DENIED, Executor, ToolResult
 from ..execution.results import bounded, expected_arguments
@@ -69,23 +73,60 @@ class Workbench(NamedTuple):
 class _Call:
     """One call on its way to its result."""
 
-    __slots__ = ("done", "invocation", "missed", "nesting", "paths", "progress", "started", "tool")
+    __slots__ = (
+        "asked",
+        "changes",
+        "done",
+        "invocation",
+        "judged",
+        "missed",
+        "nesting",
+        "paths",
+        "progress",
+        "runs",
+        "started",
+        "tool",
+    )
 
     def __init__(
         self, invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, nesting: Nesting
     ) -> None:
         self.invocation = invocation
         self.tool = tool
-        self.paths = touched_paths(tool, invocation.arguments, workspace)
+        self.touch(invocation.arguments, workspace)
         self.started = False
+        self.asked = False
+        """A person decides, or has decided, on it."""
+        self.judged = asyncio.Event()
+        """Set when it is known whether a person is asked."""
         self.done = asyncio.Event()
         self.progress: deque[str] = deque(maxlen=PROGRESS_WAITING)
         self.missed = 0
         self.nesting = nesting
 
+    def touch(self, arguments: dict[str, Any], workspace: Workspace) -> None:
+        """Notes which paths a call with these arguments has to do with."""
+        self.paths = touched_paths(self.tool, arguments, workspace)
+        self.runs, self.changes = frozenset[str](), self.paths if self.tool.risk is not Risk.READ else frozenset[str]()
+        with suppress(Exception):  # what cannot be read is for the gate to say
+            self.runs = frozenset(path.casefold() for path in files_run(self.tool, arguments, workspace))
+            named = (
+                place.real.casefold()
+                for part in parts_of(self.tool, arguments, workspace)
+                for place in part.places
+                if part.risk is not Risk.READ and self.tool.command
+            )
+            self.changes = self.changes.union(named) - self.runs
+
+    def needs(self, earlier: _Call) -> bool:
+        """Whether it runs a file that the earlier one may change: then it cannot be judged before that is done."""
+        return not self.runs.isdisjoint(earlier.changes)
+
     def follows(self, earlier: _Call) -> bool:
         """Whether it may not run before the earlier one is done."""
-        if self.tool.exclusive or earlier.tool.exclusive:
+        if self.tool.exclusive or earlier.tool.exclusive or self.needs(earlier):
+            return True
+        if not self.changes.isdisjoint(earlier.runs):
             return True
         if self.tool.risk is Risk.READ and earlier.tool.risk is Risk.READ:
             return False
@@ -199,6 +240,7 @@ class Calls:
                 self._ended(result)
                 self._events.put_nowait(ToolFinished(self._turn, id, result))
         finally:
+            call.judged.set()
             call.done.set()
             self._events.put_nowait(None)
 
@@ -220,6 +262,8 @@ class Calls:
         bench, id, loop = self._bench, call.invocation.id, asyncio.get_running_loop()
 
         def asked(request: ApprovalRequest) -> None:
+            call.asked = True
+            call.judged.set()
             # Told when the question stands, so that whoever sees the event can answer it at once.
             loop.call_soon(self._events.put_nowait, ApprovalAsked(self._turn, id, request))
 
@@ -239,12 +283,16 @@ class Calls:
         veto = await bench.hooks.before_call(call.invocation, call.tool)
         if veto:
             return _error(id, call.tool.name, f"not run: {veto}", DENIED)
+        for earlier in self._before(call):
+            if call.needs(earlier):
+                await earlier.done.wait()
         decision = await bench.gate.decide(_named(call), call.tool, on_asked=asked, on_answered=answered)
+        call.judged.set()
         if isinstance(decision, Denial):
             return _error(id, call.tool.name, f"not run: {decision.reason}", DENIED)
         try:
             if decision.edited:
-                call.paths = touched_paths(call.tool, decision.invocation.arguments, bench.gate.workspace)
+                call.touch(decision.invocation.arguments, bench.gate.workspace)
             ran = msgspec.structs.replace(decision.invocation, id=id)
 
             async def run() -> ToolResult:
@@ -284,12 +332,20 @@ class Calls:
             raise asyncio.CancelledError
 
     async def _turn_of(self, call: _Call) -> None:
-        """Waits for the earlier calls that this one must follow."""
-        for earlier in self._calls.values():
-            if earlier is call:
-                return
-            if call.follows(earlier):
+        """Waits for the earlier calls that this one must follow.
+
+        What nobody was asked about, and does more than read, also waits for those that a person decides on: what they
+        were shown stays as it was until their call is done.
+        """
+        waits = not call.asked and not only_reads(call.tool, call.invocation.arguments, self._bench.gate.workspace)
+        for earlier in self._before(call):
+            if waits:
+                await earlier.judged.wait()
+            if call.follows(earlier) or (waits and earlier.asked):
                 await earlier.done.wait()
+
+    def _before(self, call: _Call) -> Iterator[_Call]:
+        return takewhile(lambda earlier: earlier is not call, self._calls.values())
 
 
 def _named(call: _Call) -> ToolInvocation:

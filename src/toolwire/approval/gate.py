@@ -32,6 +32,7 @@ from .places import Workspace
 from .policy import Policy, Verdict
 from .request import Answer, ApprovalRequest, Ask, Scope
 from .rules import Decision
+from .run_files import changed, files_run, identities
 from .shown import show_arguments
 
 ANSWER_SECONDS = 3600.0
@@ -59,10 +60,18 @@ class Ticket:
         """The person changed the arguments: the model must be told which ran."""
 
 
+class Bound(NamedTuple):
+    """What a ticket is bound to."""
+
+    digest: str
+    files: dict[str, str]
+    """What the files hold that the call runs, in the digest too: to say which of them was changed."""
+
+
 class _Given(NamedTuple):
     """What the gate itself knows of a ticket that it gave out: nothing of it can be changed through the ticket."""
 
-    digest: str
+    bound: Bound
     tool: ToolDefinition
     expires: float
     seen: str
@@ -87,9 +96,17 @@ class Denial(msgspec.Struct, frozen=True):
 def call_digest(
     invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, environment: Mapping[str, str]
 ) -> str:
+    """What a ticket is bound to, as one text."""
+    return _bound(invocation, tool, workspace, environment).digest
+
+
+def _bound(
+    invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, environment: Mapping[str, str]
+) -> Bound:
     """What a ticket is bound to: the call's ids and exact arguments, the tool's whole definition, where it runs, where
-    its paths lead, and which files its programs are.
+    its paths lead, which files its programs are, and what the files hold that it runs.
     """
+    files = identities(files_run(tool, invocation.arguments, workspace), workspace)
     bound = [
         invocation.id,
         invocation.call_id,
@@ -103,8 +120,9 @@ def call_digest(
         dict(environment),
         {given: os.fsencode(real) for given, real in real_paths(invocation, tool, workspace).items()},
         {name: os.fsencode(path) for name, path in programs_of(tool, invocation.arguments, workspace).items()},
+        [(os.fsencode(path), held) for path, held in files.items()],
     ]
-    return hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).hexdigest()
+    return Bound(hashlib.sha256(msgspec.json.encode(bound, order="deterministic")).hexdigest(), files)
 
 
 def real_paths(invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace) -> dict[str, str]:
@@ -171,11 +189,12 @@ class Gate:
         on_answered: Callable[[ApprovalRequest, Answer], None] | None,
     ) -> Ticket | Denial:
         look = self._look()
-        digest = call_digest(invocation, tool, look, self.environment)
+        bound = _bound(invocation, tool, look, self.environment)
+        digest = bound.digest
         verdict = self.judge(invocation, tool, look)
         if verdict.decision is Decision.ALLOW:
             self._write("allowed", invocation, tool, digest, why=verdict.why, source=verdict.source)
-            return self._ticket(invocation, tool, digest)
+            return self._ticket(invocation, tool, bound)
         if verdict.decision is not Decision.ASK:
             self._write("denied", invocation, tool, digest, why=verdict.why, source=verdict.source)
             return Denial(f"it is denied: {verdict.why}")
@@ -195,11 +214,13 @@ class Gate:
             raise
         if on_answered is not None:
             on_answered(request, answer)
-        return self._take(answer, request, tool, preview.state)
+        return self._take(answer, request, tool, bound, preview.state)
 
-    def _take(self, answer: Answer, request: ApprovalRequest, tool: ToolDefinition, seen: str) -> Ticket | Denial:
+    def _take(
+        self, answer: Answer, request: ApprovalRequest, tool: ToolDefinition, bound: Bound, seen: str
+    ) -> Ticket | Denial:
         """What becomes of the call with this answer."""
-        invocation, digest = request.invocation, request.digest
+        invocation, digest = request.invocation, bound.digest
         look = self._look()
         if not answer.allowed:
             reason = answer.reason or "the person said no"
@@ -216,18 +237,22 @@ class Gate:
             problem = tool.problem(invocation.arguments)
             if problem is not None:
                 return self._deny(invocation, tool, answer, f"the changed arguments do not fit: {problem}")
-            digest = call_digest(invocation, tool, look, self.environment)
+            bound = _bound(invocation, tool, look, self.environment)
             seen = ""
-        elif digest != call_digest(invocation, tool, look, self.environment):
-            return self._deny(invocation, tool, answer, "the call was changed while the person was asked")
+        elif bound != (now_bound := _bound(invocation, tool, look, self.environment)):
+            files = changed(bound.files, now_bound.files, look)
+            why = f"{files}, which it runs, was changed while the person was asked; make the call again to ask anew"
+            return self._deny(
+                invocation, tool, answer, why if files else "the call was changed while the person was asked"
+            )
         else:
             self._keep(answer, request)
         # Rules may have come while the person thought, and changed arguments were not judged before.
         now = self.judge(invocation, tool, look)
         if now.decision is Decision.DENY:
             return self._deny(invocation, tool, answer, f"it is denied: {now.why}")
-        self._write("approved", invocation, tool, digest, why=answer.scope, source=request.source, who=answer.who)
-        return self._ticket(invocation, tool, digest, edited=answer.arguments is not None, seen=seen)
+        self._write("approved", invocation, tool, bound.digest, why=answer.scope, source=request.source, who=answer.who)
+        return self._ticket(invocation, tool, bound, edited=answer.arguments is not None, seen=seen)
 
     def _look(self) -> Workspace:
         """One look at the disk, with programs where children find them."""
@@ -251,12 +276,15 @@ class Gate:
             raise TicketRefused("this ticket was used already or never given out", call=call.id)
         # What the call may open is what this one look at the disk found, and it is what was approved.
         look = self._look()
-        digest = call_digest(call, given.tool, look, self.environment)
-        if not (ticket.tool is given.tool and ticket.digest == given.digest == digest):
+        bound = _bound(call, given.tool, look, self.environment)
+        if not (ticket.tool is given.tool and ticket.digest == given.bound.digest == bound.digest):
+            files = changed(given.bound.files, bound.files, look)
+            if files:
+                raise TicketRefused(f"{files}, which it runs, was changed after it was approved", call=call.id)
             raise TicketRefused("the call is not the one that was approved", call=call.id)
         if self._clock() > given.expires:
             raise TicketRefused("the approval of this call has expired", call=call.id)
-        self._write("started", call, given.tool, given.digest)
+        self._write("started", call, given.tool, bound.digest)
         return self._running(call, given.tool, look, given.seen)
 
     def give_back(self, ticket: Ticket) -> None:
@@ -315,13 +343,13 @@ class Gate:
         return Preview(f"{shown}\n… {more:,} more characters" if more > 0 else shown, preview.state)
 
     def _ticket(
-        self, invocation: ToolInvocation, tool: ToolDefinition, digest: str, *, edited: bool = False, seen: str = ""
+        self, invocation: ToolInvocation, tool: ToolDefinition, bound: Bound, *, edited: bool = False, seen: str = ""
     ) -> Ticket:
         now = self._clock()
         for expired in [known for known, given in self._given.items() if given.expires < now]:
             del self._given[expired]
-        ticket = Ticket(invocation, tool, digest, edited=edited)
-        self._given[ticket] = _Given(digest, tool, now + self._ticket_seconds, seen)
+        ticket = Ticket(invocation, tool, bound.digest, edited=edited)
+        self._given[ticket] = _Given(bound, tool, now + self._ticket_seconds, seen)
         return ticket
 
     def _request(

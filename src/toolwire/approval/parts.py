@@ -66,6 +66,16 @@ def parts_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspa
     return found or (Part(tool.risk),)
 
 
+def only_reads(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> bool:
+    """Whether the call does nothing but read, as far as can be told; a call that nobody understands does more."""
+    if tool.risk is Risk.READ:
+        return True
+    try:
+        return bool(tool.command) and all(part.risk is Risk.READ for part in parts_of(tool, arguments, workspace))
+    except Exception:
+        return False
+
+
 def _parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> Iterator[Part]:
     if tool.command:
         for part in _shell_parts(tool, arguments, workspace):
@@ -197,7 +207,7 @@ def programs_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Work
 
 
 def _parts_of_command(command: Command, found: Program, workspace: Workspace) -> Iterator[Part]:
-    starts = _folders(command, workspace)
+    starts = command_folders(command, workspace)
     if starts is None:
         yield Part(Risk.EXECUTE, command, unsure="the folder that it runs in is not known before it runs")
         return
@@ -207,13 +217,13 @@ def _parts_of_command(command: Command, found: Program, workspace: Workspace) ->
             yield Part(risk, unsure=f"where {redirect.operator}{redirect.target.text} leads is not known")
         else:
             for start in starts:
-                yield Part(risk, places=(_place(redirect.target, start, workspace),))
+                yield Part(risk, places=(place_of(redirect.target, start, workspace),))
     if not command.words:
         return
     # What lies in the workspace may be anything, whatever its name is.
     files = None if found.inside else files_read(command)
-    words = list(_path_words(command)) if files is None else files
-    named = [_place(word, start, workspace) for word in words for start in starts]
+    words = list(path_words(command)) if files is None else files
+    named = [place_of(word, start, workspace) for word in words for start in starts]
     # Where it runs is something that it may look at, and it may have been led there.
     ways = [workspace.place(start) for start in starts]
     places = [*named, *(place for place in ways if place.written != workspace.cwd or not place.inside)]
@@ -270,7 +280,7 @@ def _led_astray(word: Word, starts: Sequence[str], workspace: Workspace, *, foll
         names = names_matching(word.text, start) if word.kind is WordKind.PATTERN else []
         if names is None:
             return None
-        for folder in (*names, _place(word, start, workspace).written) if follows else ():
+        for folder in (*names, place_of(word, start, workspace).written) if follows else ():
             links = links_below(folder)
             if links is None:
                 return None
@@ -279,17 +289,17 @@ def _led_astray(word: Word, starts: Sequence[str], workspace: Workspace, *, foll
     return found
 
 
-def _folders(command: Command, workspace: Workspace) -> list[str] | None:
+def command_folders(command: Command, workspace: Workspace) -> list[str] | None:
     """Every folder that the command may run in; None where that is not known."""
     starts = [workspace.cwd]
     for folder in command.folders:
         if folder.kind is not WordKind.LITERAL or len(starts) * 2 > MAX_FOLDERS:
             return None
-        starts += [_place(folder, start, workspace).written for start in starts]
+        starts += [place_of(folder, start, workspace).written for start in starts]
     return list(dict.fromkeys(starts))
 
 
-def _path_words(command: Command) -> Iterator[Word]:
+def path_words(command: Command) -> Iterator[Word]:
     """Words that may name a file: each but the program's name, and what stands behind a mark or a short option."""
     for word in command.words[1:]:
         yield word
@@ -330,5 +340,6 @@ def _value_starts(text: str) -> set[int]:
     return {start for start in starts if 2 <= start < len(text)}
 
 
-def _place(word: Word, start: str, workspace: Workspace) -> Place:
+def place_of(word: Word, start: str, workspace: Workspace) -> Place:
+    """Where a word leads, if it is a path, from this folder."""
     return workspace.place(word.text, start=start, home=word.home)

@@ -1,0 +1,194 @@
+"""The files that a command line runs by path, and what they hold: a part of what is approved.
+
+`bash build.sh` is approved for the script as it is then; `make` for the Makefile. Bound are the program where it is
+named by a path, what an interpreter is given to run, the files in which well-known tools look for what to run, and the
+configuration that git would obey. Not bound is what those read in turn: modules, included files, files of the tests.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from ..tools.definition import ToolDefinition
+from .commands.command_line import Command, Word, WordKind
+from .commands.options import names
+from .commands.readers import files_read
+from .commands.shell import read_command_line
+from .commands.starters import SHELLS, started_by
+from .contents import identity
+from .parts import MAX_PARTS, argument, command_folders, path_words, place_of
+from .places import Workspace
+from .repository import read_by_git
+
+MOST_BYTES = 16 << 20
+"""Of all files of one call that are read; what is larger is known by its size, times and number."""
+MOST_FILES = 256
+
+_INTERPRETERS = SHELLS | names(
+    "source . python pypy node nodejs deno bun ruby perl php lua luajit rscript tclsh wish osascript groovy julia "
+    "elixir escript runghc scala java dotnet racket guile swipl octave ts-node tsx coffee psql mysql ansible-playbook "
+    "streamlit"
+)
+"""Programs that run a file which they are given."""
+
+_PYTHON_TESTS = "conftest.py pytest.ini pyproject.toml tox.ini setup.cfg"
+_PACKAGE = "package.json .npmrc .yarnrc.yml .pnp.cjs .pnpmfile.cjs"
+_GRADLE = "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties"
+_FIXED = {
+    program: tuple(files.split())
+    for programs, files in {
+        "make gmake": "GNUmakefile makefile Makefile",
+        "npm yarn pnpm bun npx pnpx bunx": _PACKAGE,
+        "just": "justfile Justfile .justfile",
+        "task": "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml",
+        "rake": "Rakefile rakefile Rakefile.rb",
+        "bundle": "Gemfile",
+        "cargo": "Cargo.toml build.rs .cargo/config.toml",
+        "pytest py.test": _PYTHON_TESTS,
+        "tox": "tox.ini pyproject.toml setup.cfg",
+        "nox": "noxfile.py",
+        "invoke inv": "tasks.py",
+        "fab": "fabfile.py",
+        "pip pip3 uv poetry pdm hatch": "pyproject.toml setup.py setup.cfg",
+        "gradle gradlew": _GRADLE,
+        "mvn mvnw": "pom.xml .mvn/maven.config .mvn/jvm.config .mvn/extensions.xml",
+        "ant": "build.xml",
+        "cmake": "CMakeLists.txt",
+        "scons": "SConstruct",
+        "docker podman docker-compose": "Dockerfile compose.yaml compose.yml docker-compose.yml docker-compose.yaml",
+        "composer": "composer.json",
+        "mix": "mix.exs",
+        "sbt": "build.sbt",
+        "grunt": "Gruntfile.js",
+        "gulp": "gulpfile.js",
+        "nix nix-shell nix-build": "flake.nix shell.nix default.nix",
+        "pre-commit": ".pre-commit-config.yaml",
+        "direnv": ".envrc",
+        "mise": "mise.toml .mise.toml",
+    }.items()
+    for program in programs.split()
+}
+"""In which files programs look for what they run."""
+
+
+def files_run(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> tuple[str, ...]:
+    """The paths of the files that a call runs, links followed, also of those that are not there."""
+    text = argument(tool, arguments, tool.command)
+    folder = argument(tool, arguments, tool.folder)
+    if not tool.command or not isinstance(text, str):
+        return ()
+    if isinstance(folder, str) and "\0" not in folder:
+        workspace = workspace.starting_in(folder)
+    commands = list(_commands(text))
+    found = [_files(command, workspace) for command in commands]
+    if any(map(_reads_its_input, commands)):
+        found += [_named(path_words(command), command, workspace) for command in commands]
+    return tuple(islice(dict.fromkeys(chain.from_iterable(found)), MOST_FILES))
+
+
+def identities(paths: Iterable[str], workspace: Workspace) -> dict[str, str]:
+    """What tells whether the files still hold the same. Outside of the workspace that is no digest."""
+    found: dict[str, str] = {}
+    left = MOST_BYTES
+    for path in paths:
+        inside = any(path.startswith(root.rstrip(os.sep) + os.sep) for root in workspace.roots)
+        found[path], used = identity(path, left if inside else 0)
+        left -= used
+    return found
+
+
+def changed(before: dict[str, str], now: dict[str, str], workspace: Workspace) -> str:
+    """The files that are not what they were, as a person names them; empty where all are."""
+    paths = [path for path in {**before, **now} if before.get(path) != now.get(path)]
+    shown = [os.path.relpath(path, workspace.root) if path.startswith(workspace.root) else path for path in paths]
+    return " and ".join(map(repr, shown[:_NAMED]))
+
+
+_NAMED = 3
+
+
+def _commands(text: str) -> Iterator[Command]:
+    """The commands of a line and those that they start."""
+    waiting = list(reversed(read_command_line(text).commands))
+    for _ in range(MAX_PARTS):
+        if not waiting:
+            return
+        command = waiting.pop()
+        yield command
+        waiting += reversed(started_by(command) or ())
+
+
+def _files(command: Command, workspace: Workspace) -> Iterator[str]:
+    name = command.name.rsplit("/", 1)[-1]
+    if "/" in command.name:
+        yield from _named(command.words[:1], command, workspace)
+    tools = [name, *_modules(command)]
+    if _is_interpreter(name) and files_read(command) is None:
+        yield from _named(_script_words(command), command, workspace)
+        for module in tools[1:]:
+            path = module.replace(".", "/")
+            yield from _beneath((f"{path}.py", f"{path}/__main__.py"), command, workspace)
+    for tool in tools:
+        if tool in _FIXED:
+            yield from _beneath(_FIXED[tool], command, workspace)
+            yield from filter(os.path.isfile, _named(path_words(command), command, workspace))
+    if name == "git":
+        for start in command_folders(command, workspace) or ():
+            yield from read_by_git(start).files
+
+
+def _is_interpreter(name: str) -> bool:
+    return name.rstrip("0123456789.").lower() in _INTERPRETERS or name in _INTERPRETERS
+
+
+def _modules(command: Command) -> Iterator[str]:
+    """What `python -m` runs."""
+    for option, value in zip(command.words, command.words[1:], strict=False):
+        if option.text == "-m" and value.is_literal and _is_interpreter(command.name.rsplit("/", 1)[-1]):
+            yield value.text
+
+
+def _script_words(command: Command) -> Iterator[Word]:
+    """The words up to the first that is neither an option nor may be the value of one, and what is read in."""
+    option = False
+    for word in command.words[1:]:
+        yield word
+        if word.text.startswith(("-", "+")):
+            yield from (Word(value, word.kind) for value in _values(word.text))
+            option = True
+        elif not option:
+            break
+        else:
+            option = False
+    yield from (redirect.target for redirect in command.redirects if not redirect.writes)
+
+
+def _values(option: str) -> Iterator[str]:
+    _, found, value = option.partition("=")
+    yield value if found else option[2:]
+
+
+def _reads_its_input(command: Command) -> bool:
+    """Whether it is an interpreter that is given nothing but options: what comes through a pipe is what it runs."""
+    return _is_interpreter(command.name.rsplit("/", 1)[-1]) and all(
+        word.text.startswith("-") for word in command.words[1:]
+    )
+
+
+def _named(words: Iterable[Word], command: Command, workspace: Workspace) -> Iterator[str]:
+    """Where the words lead, from every folder that the command may run in."""
+    starts = command_folders(command, workspace) or ()
+    for word in words:
+        if word.kind is WordKind.LITERAL and word.text and "\0" not in word.text:
+            yield from (place_of(word, start, workspace).real for start in starts)
+
+
+def _beneath(files: Sequence[str], command: Command, workspace: Workspace) -> Iterator[str]:
+    """These files where the command runs, and in each folder that it names: `make -C sub`."""
+    starts = list(command_folders(command, workspace) or ())
+    folders = [path for path in _named(path_words(command), command, workspace) if os.path.isdir(path)]
+    for folder in dict.fromkeys((*starts, *folders)):
+        yield from (os.path.realpath(os.path.join(folder, name)) for name in files)
