@@ -86,6 +86,53 @@ def test_the_endings_and_the_systems_own_folders(workspace: Workspace) -> None:
         assert runs_later(workspace.place(path)), path
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".venv/bin/pytest",
+        "venv/Scripts/python.exe",
+        "made/bin/ruff",
+        "env/bin/activate",
+        ".yarn/releases/yarn-4.cjs",
+        ".pnp.cjs",
+        ".mvn/wrapper/maven-wrapper.jar",
+        "gradlew",
+        "gradle/wrapper/gradle-wrapper.jar",
+        "flake.nix",
+        "githooks/pre-push",
+        ".githooks/any",
+        "node_modules/.bin/jest",
+        "bunfig.toml",
+        ".tool-versions",
+        ".direnv/x",
+    ],
+)
+def test_programs_in_the_place_of_others_and_what_entering_a_folder_runs(path: str, workspace: Workspace) -> None:
+    os.mkdir(f"{workspace.root}/made")
+    Path(f"{workspace.root}/made/pyvenv.cfg").touch()
+    verdict = Policy("full", [ANYTHING]).judge(WRITE, {"path": path}, workspace)
+    assert (verdict.decision, verdict.source) == (Decision.ASK, "runs later")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("package.json", "Makefile", "pyproject.toml", "setup.py", "conftest.py", "tox.ini", "noxfile.py", "pom.xml"),
+        *("build.gradle", "Vagrantfile", "Tiltfile", "AGENTS.md", "CLAUDE.md", ".gitattributes", "bin/tool", ".yarn/x"),
+        *("scripts/build.sh", "src/venv/bin.py", "docs/activate.md", "node_modules/x/index.js", "gradle/libs.versions"),
+    ],
+)
+def test_what_people_edit_as_the_work_is_no_matter_of_it(path: str, workspace: Workspace) -> None:
+    assert Policy("auto-edit").judge(WRITE, {"path": path}, workspace).decision is Decision.ALLOW
+
+
+def test_a_command_may_name_a_virtual_environment(workspace: Workspace) -> None:
+    os.makedirs(f"{workspace.root}/.venv/bin")
+    os.symlink(sys.executable, f"{workspace.root}/.venv/bin/python")
+    for line in ("ruff check --exclude .venv", "uv pip list --python .venv/bin/python", ".venv/bin/pytest -q"):
+        assert Policy("full").judge(BASH, {"command": line}, workspace).decision is Decision.ALLOW, line
+
+
 def test_toolwire_itself_is_not_changed_unasked() -> None:
     package = Path(toolwire.__file__).parent
     for path in (package / "new.py", Path(sys.prefix, "lib", "x.py")):
