@@ -383,6 +383,20 @@ async def test_git_works_in_it(bash: ToolDefinition, root: Path) -> None:
     assert await run(bash, root, f"{new} && {line}") == "first"
 
 
+@needs("git")
+async def test_git_watches_no_files_by_a_program_of_the_repository(open_bash: ToolDefinition, root: Path) -> None:
+    line = "git init -q . && git config core.fsmonitor 'touch owned' && git status >/dev/null; ls"
+    assert await run(open_bash, root, line) == "sub"
+    assert await run(open_bash, root, "git config core.fsmonitor; echo $GIT_OPTIONAL_LOCKS") == "false\n0"
+    hook = root / ".git/hooks/post-index-change"
+    hook.write_text("#!/bin/sh\ntouch owned\n")
+    hook.chmod(0o755)
+    assert (
+        await run(open_bash, root, "git add .; rm -f owned; touch -d 2001-01-01 sub; git status >/dev/null; ls")
+        == "sub"
+    )
+
+
 @confined
 async def test_programs_work_in_it(bash: ToolDefinition, root: Path) -> None:
     line = (

@@ -64,8 +64,16 @@ ALLOWED_ON_WINDOWS = frozenset(
 )
 
 
-CAREFUL_GIT = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.bareRepository", "GIT_CONFIG_VALUE_0": "explicit"}
-"""Keeps git from taking any folder that looks like a repository for one, and from running what its config says."""
+CAREFUL_GIT = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
+"""Keeps git from taking any folder that looks like a repository for one, from running a program that watches files
+for it, and from writing to the index, where a hook would run, only because it has read."""
 
 
 def child_environment(env: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
