@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -226,4 +227,9 @@ def test_all_files_of_a_call_have_one_bound(root: Path) -> None:
 
 def test_programs_outside_are_known_by_their_facts(root: Path) -> None:
     (outside := root.parent / "program").write_text("x")
-    assert len(identities([str(outside)], Workspace(root))[str(outside)]) != 64
+    first = identities([str(outside)], Workspace(root))
+    shutil.copy2(outside, outside.with_name("copy"))
+    outside.with_name("copy").rename(outside)
+    assert identities([str(outside)], Workspace(root)) == first, "the same on another machine"
+    outside.write_text("xy")
+    assert identities([str(outside)], Workspace(root)) != first

@@ -205,12 +205,31 @@ async def test_commands_side_by_side_take_nothing_away_from_each_other(
 
 def test_what_a_killed_toolwire_left_is_taken_away(tmp_path: Path) -> None:
     roots = Roots((str(tmp_path),))
-    (tmp_path / ".toolwire").mkdir()
     (tmp_path / "commondir").write_text(".\n")
     wanted = [Guarded(f"{tmp_path}/.toolwire", "folder"), Guarded(f"{tmp_path}/commondir", "here")]
     with in_place(roots, wanted):
         assert sorted(os.listdir(tmp_path)) == [".toolwire", "commondir"]
     assert os.listdir(tmp_path) == []
+
+
+def test_an_empty_folder_or_file_of_the_person_stays(tmp_path: Path) -> None:
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "config").touch()
+    with in_place(
+        Roots((str(tmp_path),)), [Guarded(f"{tmp_path}/hooks", "folder"), Guarded(f"{tmp_path}/config", "empty")]
+    ):
+        pass
+    assert everything(tmp_path) == {"config": "", "hooks": ""}
+
+
+async def test_a_repository_without_configuration_and_hooks_stays_so(bash: ToolDefinition, repository: Path) -> None:
+    shutil.rmtree(repository / ".git/hooks")
+    (repository / ".git/config").unlink()
+    text = await run(
+        bash, repository, "echo '[core]' > .git/config; mkdir .git/hooks; echo x > .git/hooks/pre-push; ls"
+    )
+    assert "file" in text
+    assert kept(everything(repository)).keys().isdisjoint((".git/config", ".git/hooks", ".git/commondir"))
 
 
 def test_what_came_of_it_meanwhile_is_not_taken_away(tmp_path: Path) -> None:

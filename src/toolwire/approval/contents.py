@@ -32,7 +32,8 @@ def identity(path: str, most: int) -> tuple[str, int]:
     """What tells whether a path still holds the same, and how many bytes were read for it.
 
     The digest of a plain file of at most `most` bytes; of a larger one and of all else its kind, size, times and
-    number, which a change of the content changes too; `missing` where there is nothing.
+    number, which a change of the content changes too; `missing` where there is nothing. With 0 for `most` only what is
+    the same on another machine: its kind, size and the time of its content.
     """
     try:
         found = os.stat(path)
@@ -40,6 +41,8 @@ def identity(path: str, most: int) -> tuple[str, int]:
         return "missing", 0
     if stat.S_ISDIR(found.st_mode):
         return "a folder", 0
+    if not most:
+        return f"{stat.S_IFMT(found.st_mode)} {found.st_size} {found.st_mtime_ns}", 0
     content = plain_content(path, most) if stat.S_ISREG(found.st_mode) else None
     if content is not None:
         return hashlib.sha256(content).hexdigest(), len(content)

@@ -95,7 +95,7 @@ def identities(paths: Iterable[str], workspace: Workspace) -> dict[str, str]:
     left = MOST_BYTES
     for path in paths:
         inside = any(path.startswith(root.rstrip(os.sep) + os.sep) for root in workspace.roots)
-        found[path], used = identity(path, left if inside else 0)
+        found[path], used = identity(path, max(left, 1) if inside else 0)
         left -= used
     return found
 

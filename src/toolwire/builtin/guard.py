@@ -40,7 +40,7 @@ def in_place(roots: Roots, wanted: Iterable[Guarded]) -> Iterator[None]:
     with ExitStack() as stack:
         for each in wanted:
             with _LOCK:
-                there = _HELD[each.path] > 0 or _put(roots, each) or _is_ours(roots, each)
+                there = _HELD[each.path] > 0 or _put(roots, each) or _was_left(roots, each)
                 _HELD[each.path] += there
             if there:
                 stack.callback(_let_go, roots, each)
@@ -56,7 +56,7 @@ def _let_go(roots: Roots, each: Guarded) -> None:
         with suppress(OSError, FileRefused), roots.parent(each.path) as (folder, name):
             if each.missing == "folder":
                 os.rmdir(name, dir_fd=folder)
-            elif _is_ours(roots, each):
+            elif _holds(roots, each):
                 os.unlink(name, dir_fd=folder)
 
 
@@ -73,14 +73,17 @@ def _put(roots: Roots, each: Guarded) -> bool:
     return bool(each.missing)
 
 
-def _is_ours(roots: Roots, each: Guarded) -> bool:
-    """Whether it is what is put there: it may have been left by a Toolwire that was killed."""
+def _was_left(roots: Roots, each: Guarded) -> bool:
+    """Whether a Toolwire that was killed left it there. What is only empty may be somebody's and does no harm."""
+    return each.missing == "here" and _holds(roots, each)
+
+
+def _holds(roots: Roots, each: Guarded) -> bool:
+    """Whether the file is still what was put there."""
+    content = _CONTENTS[each.missing]
     try:
-        if each.missing == "folder":
-            with roots.folder(each.path) as opened:
-                return not os.listdir(opened)
         with roots.file(each.path) as opened:
-            return each.missing == "here" and os.read(opened, 3) == _CONTENTS["here"]
+            return os.read(opened, len(content) + 1) == content
     except (OSError, FileRefused):
         return False
 

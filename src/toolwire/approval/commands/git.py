@@ -1,8 +1,7 @@
 """What is known of git: which of its commands only read, and which make it run something else.
 
-Trusted is git's own configuration, the user's and that of the repository: it can name programs that git runs to show
-a difference, to watch files or to connect. Who may write into `.git` may run programs; so writing there is no edit
-like another.
+Trusted is the user's own configuration of git. That of a repository can name programs too, which git runs to show a
+difference, to watch files or to connect: `approval.repository` looks at it before a command is taken for a reader.
 """
 
 from __future__ import annotations
