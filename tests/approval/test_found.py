@@ -214,20 +214,21 @@ def test_the_question_says_that_it_is_in_the_workspace(root: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["ask", "auto-edit", "full"])
 def test_to_write_where_programs_are_looked_for_is_asked_about(mode: str, root: Path) -> None:
-    plant(root, "pip")
-    os.symlink(".venv/bin", root / "way")
+    program(root / "tools" / "pip")
+    os.symlink("tools", root / "way")
     anything = Rule(decision=Decision.ALLOW, tool=("*",))
-    workspace = Workspace(root).looking_once(path_of(root))
+    path = f"{root}/tools{os.pathsep}{os.defpath}"
+    workspace = Workspace(root).looking_once(path)
     policy = Policy(mode, [anything])
-    for path in (".venv/bin/pip", ".venv/bin/new", ".VENV/bin/pip", "way/new", f"{root}/.venv/bin/a/b"):
-        verdict = policy.judge(WRITE, {"path": path}, workspace)
-        assert (verdict.decision, verdict.source) == (Decision.ASK, "runs later"), path
+    for given in ("tools/pip", "tools/new", "TOOLS/pip", "way/new", f"{root}/tools/a/b"):
+        verdict = policy.judge(WRITE, {"path": given}, workspace)
+        assert (verdict.decision, verdict.source) == (Decision.ASK, "runs later"), given
         assert "programs are found there by their names" in verdict.why
-    assert judged("echo x > .venv/bin/pip", root, mode, anything) is Decision.ASK
-    for path in (".venv/lib/x.py", ".venv/pyvenv.cfg", "bin/x"):
-        assert policy.judge(WRITE, {"path": path}, workspace).decision is Decision.ALLOW
-    assert Policy("full").judge(replace(WRITE, risk=Risk.READ), {"path": ".venv/bin/pip"}, workspace).why
-    assert judged("nohup .venv/bin/python x.py", root, "full") is Decision.ALLOW
+    assert judged("echo x > tools/pip", root, mode, anything, path=path) is Decision.ASK
+    for given in ("tool/x.py", "lib/pip", "scripts/x"):
+        assert policy.judge(WRITE, {"path": given}, workspace).decision is Decision.ALLOW
+    assert Policy("full").judge(replace(WRITE, risk=Risk.READ), {"path": "tools/pip"}, workspace).why
+    assert judged("nohup tools/pip x.py", root, "full", path=path) is Decision.ALLOW
 
 
 @pytest.mark.parametrize(
