@@ -23,7 +23,12 @@ from . import Found
 
 DATA = Path(__file__).parents[2] / "tests" / "data" / "approval"
 SHELL = ToolDefinition(
-    "shell", "Runs a command.", {"type": "object", "properties": {"command": {}}}, Risk.EXECUTE, command="command"
+    "shell",
+    "Runs a command.",
+    {"type": "object", "properties": {"command": {}}},
+    Risk.EXECUTE,
+    command="command",
+    shell="bash",
 )
 
 

@@ -37,7 +37,7 @@ RULES = (
 
 
 def _tools() -> dict[str, ToolDefinition]:
-    shell = ToolDefinition("shell", "runs", SCHEMA, Risk.EXECUTE, lambda _: "ok", command="command")
+    shell = ToolDefinition("shell", "runs", SCHEMA, Risk.EXECUTE, lambda _: "ok", command="command", shell="bash")
     write = ToolDefinition("write", "writes", SCHEMA, Risk.WRITE, lambda _: "ok", paths=("path",))
     note = ToolDefinition("note", "notes", SCHEMA, Risk.WRITE, lambda _: "ok")
     look = ToolDefinition("look", "looks", SCHEMA, Risk.READ, lambda _: "ok")

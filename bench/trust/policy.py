@@ -126,7 +126,8 @@ def random_call(dice: random.Random) -> Call:
 
 def _tool(name: str, risk: Risk | None, paths: tuple[str, ...] = (), command: str = "") -> ToolDefinition:
     properties: dict[str, Any] = {"path": {}, "command": {}, "text": {}}
-    return ToolDefinition(name, "", {"properties": properties}, risk, paths=paths, command=command)
+    shell = "bash" if command else ""
+    return ToolDefinition(name, "", {"properties": properties}, risk, paths=paths, command=command, shell=shell)
 
 
 def random_rule(dice: random.Random, decision: Decision | None = None) -> Rule:

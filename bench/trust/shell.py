@@ -15,6 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from toolwire.approval.commands.command_line import Command, CommandLine, Word, WordKind
+from toolwire.approval.commands.dialects import Dialect
 from toolwire.approval.commands.shell import read_command_line
 
 from . import Found
@@ -70,7 +71,7 @@ def bash_runs_nothing_unseen(count: int, seed: int) -> Found:
     understood = ran = 0
     for lines in _batches(chance, count):
         for text, outcome in zip(lines, run_in_bash(lines), strict=True):
-            line = read_command_line(text)
+            line = read_command_line(text, Dialect.BASH)
             found.runs += 1
             understood += not line.problem
             ran += bool(outcome.runs)

@@ -14,7 +14,7 @@ from toolwire.approval.places import Workspace
 from toolwire.approval.policy import Policy
 from toolwire.approval.rules import Decision, Rule
 
-SHELL = ToolDefinition("shell", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command")
+SHELL = ToolDefinition("shell", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command", shell="bash")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,15 @@ SHELL = {
     }
 }
 BASH = ToolDefinition(
-    "bash", "", SHELL, Risk.EXECUTE, command="command", folder="cwd", variables="variables", network="network"
+    "bash",
+    "",
+    SHELL,
+    Risk.EXECUTE,
+    command="command",
+    shell="bash",
+    folder="cwd",
+    variables="variables",
+    network="network",
 )
 
 

@@ -22,7 +22,7 @@ from toolwire.approval.rules import Decision, Rule
 from toolwire.errors import ConfigError
 
 ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK, Decision.DENY
-SHELL = ToolDefinition("shell", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command")
+SHELL = ToolDefinition("shell", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command", shell="bash")
 READ = ToolDefinition("read", "", {"properties": {"path": {}}}, Risk.READ, paths=("path",))
 WRITE = ToolDefinition("write", "", {"properties": {"path": {}}}, Risk.WRITE, paths=("path",))
 

@@ -23,7 +23,7 @@ def made(name: str, risk: Risk | None, *arguments: str, **members: Any) -> ToolD
     return ToolDefinition(name, "A tool.", schema, risk, lambda given: "ran", **members)
 
 
-SHELL = made("shell", Risk.EXECUTE, "command", command="command")
+SHELL = made("shell", Risk.EXECUTE, "command", command="command", shell="bash")
 WRITE = made("write_file", Risk.WRITE, "path", "text", paths=("path",))
 READ = made("read_file", Risk.READ, "path", paths=("path",))
 FETCH = made("fetch_url", Risk.NETWORK, "url", "body")

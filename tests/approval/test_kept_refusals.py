@@ -19,7 +19,7 @@ from toolwire.approval.rules import Decision, Rule
 from toolwire.stream.invocation import ToolInvocation
 
 COMMAND = {"type": "object", "properties": {"command": {"type": "string"}, "path": {"type": "string"}}}
-SHELL = ToolDefinition("shell", "runs", COMMAND, Risk.EXECUTE, lambda arguments: "ok", command="command")
+SHELL = ToolDefinition("shell", "runs", COMMAND, Risk.EXECUTE, lambda arguments: "ok", command="command", shell="bash")
 SAVE = ToolDefinition("save", "writes", COMMAND, Risk.WRITE, lambda arguments: "ok", paths=("path",))
 WIPE = ToolDefinition("wipe", "wipes", COMMAND, Risk.DANGEROUS, lambda arguments: "ok")
 

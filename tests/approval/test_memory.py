@@ -40,6 +40,7 @@ def tool_of(risk: Risk | None, arguments: dict[str, Any]) -> ToolDefinition:
         risk,
         paths=("path",) if "path" in arguments else (),
         command="command" if "command" in arguments else "",
+        shell="bash",
     )
 
 

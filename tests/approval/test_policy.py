@@ -54,6 +54,7 @@ def tool_for(risk: Risk | None, arguments: dict[str, Any], name: str = "f") -> T
         risk,
         paths=("path",) if "path" in arguments else (),
         command="command" if "command" in arguments else "",
+        shell="bash",
     )
 
 

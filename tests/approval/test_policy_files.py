@@ -375,7 +375,7 @@ def test_no_tool_writes_what_decides_about_tools(given: str, mode: Mode, home: P
         tool = ToolDefinition("f", "", {"properties": properties}, risk, paths=("path",))
         for arguments in ({"path": path}, {"path": ["a", path]}, {"path": os.path.relpath(path, home / "w")}):
             assert policy.judge(tool, arguments, workspace).decision is Decision.DENY, (risk, arguments)
-    shell = ToolDefinition("f", "", {"properties": properties}, Risk.EXECUTE, command="command")
+    shell = ToolDefinition("f", "", {"properties": properties}, Risk.EXECUTE, command="command", shell="bash")
     for line in (f"echo x > {path}", f"ls; rm -r {path}", f"cp a {path}", f"tee -a {path}", f"dd of={path}"):
         assert policy.judge(shell, {"command": line}, workspace).decision is Decision.DENY, line
 
@@ -384,7 +384,7 @@ def test_reading_what_decides_is_no_change(home: Path) -> None:
     policy = load(home)
     workspace = Workspace(home / "w")
     reader = ToolDefinition("f", "", {"properties": {"path": {}}}, Risk.READ, paths=("path",))
-    shell = ToolDefinition("f", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command")
+    shell = ToolDefinition("f", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command", shell="bash")
     allowed = Decision.ALLOW
     assert policy.judge(reader, {"path": ".toolwire/policy.toml"}, workspace).decision is allowed
     for line in ("cat .toolwire/policy.toml", "grep -r x .", "ls"):

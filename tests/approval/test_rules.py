@@ -46,6 +46,7 @@ def fits(
         risk,
         paths=("path",) if "path" in arguments else (),
         command="command" if "command" in arguments else "",
+        shell="bash",
     )
     return [rule.fit(tool, arguments, part, workspace) for part in parts_of(tool, arguments, workspace)]
 

@@ -19,7 +19,7 @@ from toolwire.tools.definition import Risk, ToolDefinition
 
 WRITE = ToolDefinition("write", "", {"properties": {"path": {}}}, Risk.WRITE, paths=("path",))
 READ = ToolDefinition("read", "", {"properties": {"path": {}}}, Risk.READ, paths=("path",))
-BASH = ToolDefinition("bash", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command")
+BASH = ToolDefinition("bash", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command", shell="bash")
 ANYTHING = Rule(decision=Decision.ALLOW, tool=("*",))
 
 

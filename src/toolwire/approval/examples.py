@@ -87,7 +87,7 @@ def example_call(rule: Rule, example: Any) -> tuple[ToolDefinition, dict[str, An
 def call_tool(
     name: Any, risk: Any, arguments: dict[str, Any], *, paths: tuple[str, ...] = (), command: str = ""
 ) -> ToolDefinition:
-    """A tool that such a call could be of."""
+    """A tool that such a call could be of; a command line is one for bash, as for `run_bash`."""
     if risk not in RISKS:
         raise ConfigError(f"there is no risk {str(risk)[:40]!r}", hint=f"The risks are {', '.join(RISKS)}.")
     return ToolDefinition(
@@ -97,6 +97,7 @@ def call_tool(
         None if risk == "unknown" else Risk(risk),
         paths=paths,
         command=command,
+        shell="bash" if command else "",
     )
 
 

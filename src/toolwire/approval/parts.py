@@ -14,14 +14,16 @@ from typing import Any
 import msgspec
 
 from ..tools.definition import Risk, ToolDefinition
-from .commands.command_line import Command, CommandLine, Word, WordKind
+from .commands.command_line import Assignment, Command, CommandLine, Word, WordKind
+from .commands.dialects import Dialect
 from .commands.expansion import links_below, names_matching
 from .commands.found import BUILTINS
 from .commands.git import takes_for_repository, work_tree
-from .commands.programs import are_harmless_variables, is_breaker, program
+from .commands.programs import is_breaker, program
 from .commands.readers import files_read, looks_below, searches
 from .commands.shell import read_command_line
 from .commands.starters import started_by
+from .commands.variables import are_harmless
 from .places import MAX_PATH, Place, Program, Workspace
 from .repository import read_by_git
 
@@ -141,10 +143,15 @@ def _shell_parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Wor
     given = argument(tool, arguments, tool.variables) or {}
     if not isinstance(given, dict):
         yield Part(tool.risk, unsure="the variables are not names with values")
-    elif not are_harmless_variables(given):
+    elif not are_harmless(Assignment(name, _text(value)) for name, value in given.items()):
         names = ", ".join(name[:_SHOWN] for name in list(given)[:_NAMED])
         yield Part(tool.risk, unsure=f"what it runs may depend on the variables that are set for it: {names}")
-    yield from _command_parts(argument(tool, arguments, tool.command), workspace)
+    dialect = Dialect.BASH if tool.shell == Dialect.BASH else Dialect.PLAIN
+    yield from _command_parts(argument(tool, arguments, tool.command), dialect, workspace)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 _SHOWN = 200
@@ -152,11 +159,11 @@ _SHOWN = 200
 _NAMED = 10
 
 
-def _command_parts(text: Any, workspace: Workspace) -> Iterator[Part]:
+def _command_parts(text: Any, dialect: Dialect, workspace: Workspace) -> Iterator[Part]:
     if not isinstance(text, str):
         yield Part(Risk.EXECUTE, unsure="the command is not a text")
         return
-    line = read_command_line(text)
+    line = read_command_line(text, dialect)
     if line.problem:
         # What was understood of it is judged all the same: a denial there is a denial.
         yield Part(Risk.EXECUTE, unsure=line.problem)

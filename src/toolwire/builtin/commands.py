@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from ..approval.commands.dialects import KNOWN_VERSIONS, find_bash
 from ..errors import ConfigError
 from ..execution.process import Ceiling, ProcessResult, run_process
 from ..execution.sandbox.sandbox import Sandbox
@@ -154,10 +155,13 @@ class Command:
 
 
 class Shell:
-    """What runs commands: bash without its start files, or sh where there is none."""
+    """What runs commands: bash without its start files, or sh where there is none.
+
+    `is_known`: it is a bash of a version whose rules are known.
+    """
 
     def __init__(self, sandbox: Sandbox | None, hidden: tuple[str, ...]) -> None:
-        self.name, self._argv = _find_shell()
+        self.name, self.is_known, self._argv = _find_shell()
         self._sandbox = sandbox if sandbox is not None and sandbox.holds else None
         self.unconfined = "" if self._sandbox else sandbox.words if sandbox else "there is no sandbox"
         """Why commands are not confined; empty where they are."""
@@ -203,13 +207,15 @@ class Shell:
         )
 
 
-def _find_shell() -> tuple[str, list[str]]:
-    """The shell's name and the words before a command. `--`: a command that begins with a dash is no option."""
+def _find_shell() -> tuple[str, bool, list[str]]:
+    """The shell's name, whether its rules are known, and the words before a command, which may begin with a dash."""
+    bash, version = find_bash()
     for name, options in (("bash", ["--norc", "--noprofile"]), ("sh", [])):
-        for path in (f"/bin/{name}", f"/usr/bin/{name}", shutil.which(name)):
+        first = bash if name == "bash" else ""
+        for path in (first, f"/bin/{name}", f"/usr/bin/{name}", shutil.which(name)):
             if path and os.path.isabs(path) and os.access(path, os.X_OK):
-                return name, [path, *options, "-c", "--"]
-    return "", []
+                return name, path == bash and version in KNOWN_VERSIONS, [path, *options, "-c", "--"]
+    return "", False, []
 
 
 @contextmanager

@@ -26,11 +26,16 @@ TELL_SECONDS = 1.0
 _WORDS = (
     "Run a {shell} command line and return its output (standard output and error in one) and how it ended. Every call "
     "starts in the workspace, in a new shell: nothing of cd or export lasts. There is no input: a program that asks "
-    "gets none.{sandbox} Long output is cut in its middle: use head, tail or grep, or write it to a file in $TMPDIR."
+    "gets none.{sandbox}{plain} Long output is cut in its middle: use head, tail or grep, or write it to a file in "
+    "$TMPDIR."
 )
 _CONFINED = (
     " It can write only inside the workspace and $TMPDIR, and reach no network unless network is true. What it starts "
     "is ended with it; use background for a server or a long run."
+)
+_PLAIN = (
+    " Of a command line only plain words, quotes, pipes and lists are understood: one with variables, substitutions or "
+    "other signs of the shell needs approval."
 )
 
 
@@ -95,7 +100,11 @@ def shell_tools(sandbox: Sandbox | None, hidden: tuple[str, ...] = ()) -> list[T
             await chosen.wait(wait)
         return chosen.news()
 
-    words = _WORDS.format(shell=shell.name or "shell", sandbox="" if shell.unconfined else _CONFINED)
+    words = _WORDS.format(
+        shell=shell.name or "shell",
+        sandbox="" if shell.unconfined else _CONFINED,
+        plain="" if shell.is_known else _PLAIN,
+    )
     return [
         replace(
             as_definition(
@@ -104,6 +113,7 @@ def shell_tools(sandbox: Sandbox | None, hidden: tuple[str, ...] = ()) -> list[T
             folder="cwd",
             variables="environment",
             network="network",
+            shell="bash" if shell.is_known else "",
             asks=f"commands are not confined here: {shell.unconfined}" if shell.unconfined else "",
         ),
         as_definition(tool(risk="read", timeout=MOST_WAIT + 30)(bash_job)),

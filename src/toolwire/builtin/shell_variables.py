@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from ..approval.commands.variables import is_plain_locale
 from ..errors import ConfigError
 from ..tools.check import quote
 
@@ -33,6 +34,8 @@ _SHELL = frozenset(
     )
 )
 """What a shell obeys before or while it reads a command: the line would not do what it says."""
+_CHARACTERS = frozenset(("LANG", "LC_ALL", "LC_CTYPE"))
+"""What says which bytes are a character: in some sets one may end in a byte that is a sign of the shell in ASCII."""
 _LOADER = ("LD_", "DYLD_", "GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "BASH_FUNC_")
 _OURS = frozenset(("TOOLWIRE_CALL", "TMPDIR"))
 
@@ -61,6 +64,8 @@ def assignments(asked: Mapping[str, str]) -> list[str]:
 
 
 def _leads_astray(name: str, value: str) -> bool:
+    if name in _CHARACTERS and not is_plain_locale(value):
+        return True
     return name in _SHELL or name.startswith(_LOADER) or value.lstrip().startswith("()")
 
 

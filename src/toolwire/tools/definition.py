@@ -45,9 +45,11 @@ class ToolDefinition:
 
     What approval looks at beside the risk: `paths` names the arguments that are file paths, `command` the one that is
     a shell command line, `folder` the one that says where it runs, `variables` the one with environment variables for
-    it, `network` the one that, when true, lets it reach other machines. `asks` is a sentence for a tool that is asked
-    about whatever allows it: why. The paths of a `confined` tool lie inside the workspace, or the call is denied
-    without a question. `preview` shows a person what a call would change before they are asked.
+    it, `network` the one that, when true, lets it reach other machines. `shell="bash"` promises that bash 5.1 or newer
+    runs the line, without start files; without it, only what all shells read alike is understood of a line. `asks` is a
+    sentence for a tool that is asked about whatever allows it: why. The paths of a `confined` tool lie inside the
+    workspace, or the call is denied without a question. `preview` shows a person what a call would change before they
+    are asked.
 
     What execution may do: an `exclusive` tool never runs beside another; `retries` are made after a failure, only for
     a tool that reads or is `idempotent`; a result is kept for `cache` seconds and given again for the same arguments,
@@ -72,6 +74,7 @@ class ToolDefinition:
     idempotent: bool = False
     retries: int = 0
     cache: float = 0.0
+    shell: str = ""
     _check: ArgumentCheck | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +104,8 @@ class ToolDefinition:
         for name in (*self.paths, self.command, self.folder, self.variables, self.network):
             if name and name not in properties:
                 raise self._error(f"it has no argument {cut(repr(name))}", hint="Name arguments that its schema has.")
+        if self.shell not in ("", "bash"):
+            raise self._error(f"its shell is {cut(repr(self.shell))}", hint='Say "bash", or nothing for another shell.')
         if self.retries < 0 or (self.retries and self.risk is not Risk.READ and not self.idempotent):
             raise self._error(
                 f"it cannot have {self.retries} retries",
@@ -187,6 +192,7 @@ class ToolDefinition:
             self.idempotent,
             self.retries,
             self.cache,
+            self.shell,
         ]
         return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

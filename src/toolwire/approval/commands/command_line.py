@@ -9,6 +9,8 @@ from enum import StrEnum
 
 import msgspec
 
+from .dialects import Dialect
+
 
 class WordKind(StrEnum):
     """How much of a word is known before it runs."""
@@ -43,6 +45,14 @@ class Redirect(msgspec.Struct, frozen=True):
     writes: bool
 
 
+class Assignment(msgspec.Struct, frozen=True):
+    """A variable that is set, or taken away, which leaves it empty."""
+
+    name: str
+    value: str | None = None
+    """None where it is not known before the line runs."""
+
+
 class Command(msgspec.Struct, frozen=True):
     """One simple command: part of a pipe, a list, a substitution, a loop; or one that another command starts.
 
@@ -51,10 +61,12 @@ class Command(msgspec.Struct, frozen=True):
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
-    assignments: tuple[str, ...] = ()
-    """Names of variables that are set, for the command or, until then, for the shell that runs it."""
+    assignments: tuple[Assignment, ...] = ()
+    """Variables that are set, for the command or, until then, for the shell that runs it."""
     folders: tuple[Word, ...] = ()
     """Where `cd` before it may have led to, beside the folder that the whole line starts in."""
+    dialect: Dialect = Dialect.PLAIN
+    """The rules by which it is read; a shell that it starts may be a bash of a known version only where it is one."""
 
     @property
     def name(self) -> str:

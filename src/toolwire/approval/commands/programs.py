@@ -4,8 +4,6 @@ person may allow for longer than once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from .command_line import Command, Word
@@ -13,6 +11,7 @@ from .git import GLOBAL_VALUES
 from .options import names
 from .prefixes import carried_prefix
 from .starters import OPAQUE, RUNNERS, SHELLS, started_by
+from .variables import are_harmless
 
 _INTERPRETERS = names(
     "python pypy ipython jython micropython node nodejs deno bun tsx ts-node perl ruby irb php lua luajit tclsh wish "
@@ -86,22 +85,9 @@ _GLOBAL_VALUES: dict[str, frozenset[str]] = {
 """Programs with subcommands, and their options before one that take the next word."""
 
 
-_HARMLESS_VARIABLES = names(
-    "LANG LANGUAGE TZ COLUMNS LINES NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI RUST_BACKTRACE NODE_ENV "
-    "PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONIOENCODING PYTHONUTF8 LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES "
-    "LC_NUMERIC LC_TIME"
-)
-"""Variables that change how a program prints, not what it runs or where it looks."""
-
-
 def sets_harmless(command: Command) -> bool:
     """Whether the variables that are set for it change neither what it runs nor where it looks."""
-    return are_harmless_variables(command.assignments)
-
-
-def are_harmless_variables(given: Iterable[str]) -> bool:
-    """The same for variables by name."""
-    return _HARMLESS_VARIABLES.issuperset(given)
+    return are_harmless(command.assignments)
 
 
 def program(command: Command) -> tuple[Word, ...]:

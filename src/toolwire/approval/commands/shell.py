@@ -5,7 +5,8 @@ without looking: every node must be of a kind that is known here, nothing but bl
 words are read again by bash's own rules (`shell_words`). Where the two readings differ, or a line is more than this
 module knows, the line is not understood. Whoever asks then has a person look at it.
 
-Bash is meant, without `~/.bashrc`, aliases and inherited functions; in another shell a line may mean something else.
+Bash is meant, without `~/.bashrc`, aliases and inherited functions. In another shell a line may mean something else, so
+that only what all shells read alike is understood of one (`plain_lines`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .command_line import Command, CommandLine, Redirect, WordKind
-from .shell_state import ShellState, check_reserved
-from .shell_words import ENDS, NotUnderstood, Piece, WordReader, as_text, name_at
+from .command_line import Assignment, Command, CommandLine, Redirect, WordKind
+from .dialects import Dialect
+from .plain_lines import why_not_plain
+from .shell_state import ShellState, assignment_in, check_reserved
+from .shell_words import ENDS, NotUnderstood, Piece, WordReader, as_text
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -65,16 +68,21 @@ _UNTESTED = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "=~
 """Tests in `[[ … ]]` that evaluate their words, or read them by other rules."""
 
 
-def read_command_line(text: str) -> CommandLine:
-    """Every command of the line, or why it is not understood, with those that were found until then."""
+def read_command_line(text: str, dialect: Dialect) -> CommandLine:
+    """Every command of the line, or why it is not understood, with those that were found until then.
+
+    Those of a line that is not plain are what bash would run: what another shell makes of it is not known.
+    """
     problem = _unreadable(text)
     if problem:
         return CommandLine(problem=problem)
-    reader = _Reader(text.encode())
+    reader = _Reader(text.encode(), dialect)
     try:
         reader.read()
     except NotUnderstood as fault:
         problem = str(fault)
+    if not problem and dialect is Dialect.PLAIN:
+        problem = why_not_plain(text)
     return CommandLine(tuple(reader.commands), problem)
 
 
@@ -108,8 +116,9 @@ def _parse(source: bytes) -> Node:
 class _Reader:
     """Reads one line. Places in it are counted in bytes."""
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, dialect: Dialect) -> None:
         self.commands: list[Command] = []
+        self._dialect = dialect
         self._root = _parse(source)
         self._source = source.decode("latin-1")
         # A tree with errors is not looked into.
@@ -201,7 +210,7 @@ class _Reader:
     def _value(self, node: Node) -> None:
         """A word of a `for` or `case`, or the variable of a loop."""
         if node.type == "variable_name":
-            self._state.assign(self._source[node.start_byte : node.end_byte])
+            self._state.assign(Assignment(self._source[node.start_byte : node.end_byte]))
             self._words.ended(node.end_byte)
             return
         _, end = self._words.word(node.start_byte, node.end_byte)
@@ -220,7 +229,7 @@ class _Reader:
             self.commands[place] = msgspec.structs.replace(
                 command,
                 folders=tuple(dict.fromkeys((*command.folders, *self._state.folders))),
-                assignments=tuple(dict.fromkeys((*command.assignments, *self._state.names))),
+                assignments=tuple(dict.fromkeys((*command.assignments, *self._state.assigned))),
             )
 
     def _condition(self, node: Node) -> None:
@@ -329,19 +338,20 @@ class _Reader:
         given = list(pieces)
         self._look_inside()
         words = [piece for piece in given if not piece.operator]
-        names: list[str] = []
-        while words and (name := _assigned(words[0])):
-            names.append(name)
+        assigned: list[Assignment] = []
+        while words and (assignment := assignment_in(words[0])):
+            assigned.append(assignment)
             words = words[1:]
         check_reserved(words)
         redirects = tuple(_redirects(given))
         if len(self.commands) >= MAX_COMMANDS:
             raise NotUnderstood(f"there are more than {MAX_COMMANDS} commands")
-        if words or redirects or names:
-            state = self._state
-            before = tuple(dict.fromkeys((*state.names, *names)))
-            self.commands.append(Command(tuple(piece.word for piece in words), redirects, before, tuple(state.folders)))
-        self._state.run(names, words)
+        if words or redirects or assigned:
+            before = tuple(dict.fromkeys((*self._state.assigned, *assigned)))
+            given_words = tuple(piece.word for piece in words)
+            folders = tuple(self._state.folders)
+            self.commands.append(Command(given_words, redirects, before, folders, self._dialect))
+        self._state.run(assigned, words)
 
     def _look_inside(self) -> None:
         """Reads the substitutions that the last words held."""
@@ -377,14 +387,6 @@ def _children(node: Node) -> Iterator[tuple[Node, bool]]:
     for children in reversed(later):
         for child in children:
             yield child, False
-
-
-def _assigned(piece: Piece) -> str:
-    """The variable that a word before a command sets; empty where it is none."""
-    end = name_at(piece.raw, 0)
-    if end and piece.raw.startswith("[", end):
-        raise NotUnderstood("a part of a variable is set")
-    return piece.raw[:end] if end and piece.raw.startswith(("=", "+="), end) else ""
 
 
 def _redirects(pieces: Sequence[Piece]) -> Iterator[Redirect]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .command_line import Word, WordKind
+from .command_line import Assignment, Word, WordKind
 from .shell_words import DIGITS, NotUnderstood, Piece, name_at
 
 _RESERVED = frozenset(
@@ -130,33 +130,33 @@ _SPECIAL = frozenset([":", "break", "continue", "exec", "exit", "export", "retur
 class ShellState:
     """The folders that commands may run in and the variables that are set so far."""
 
-    __slots__ = ("folders", "names")
+    __slots__ = ("assigned", "folders")
 
     def __init__(self) -> None:
         self.folders: list[Word] = []
-        self.names: list[str] = []
+        self.assigned: list[Assignment] = []
 
-    def run(self, names: Sequence[str], words: Sequence[Piece]) -> None:
+    def run(self, assigned: Sequence[Assignment], words: Sequence[Piece]) -> None:
         """Takes in what one command does to the shell: the assignments before it, and its words."""
         words = _started(words)
         name = words[0].word.text if words and words[0].word.is_literal else ""
-        for variable in names:
-            _refuse_computed(variable)
+        for assignment in assigned:
+            _refuse_computed(assignment.name)
         if not words or name in _SPECIAL:
-            self._set(names)
+            self._set(assigned)
         if name in _CHANGING:
             raise NotUnderstood(f"{name!r} changes what the rest of the line means")
         if name in ("cd", "pushd", "popd", "dirs") or (words and not name):
             # A command that is not known may be one of these.
-            self.folders.append(_folder(name, names, words))
+            self.folders.append(_folder(name, assigned, words))
         elif name == "set" and not _SETTABLE.issuperset(piece.raw for piece in words[1:]):
             raise NotUnderstood("'set' changes how the shell reads")
         elif name == "export":
             self._set([_exported(piece) for piece in words[1:]])
         elif name == "unset":
-            self._set([_variable(piece) for piece in words[1:]])
+            self._set([Assignment(_variable(piece), "") for piece in words[1:]])
         elif name == "read":
-            self._set(_read(words[1:]))
+            self._set([Assignment(name) for name in _read(words[1:])])
         elif name in ("[", "test"):
             _refuse_named_tests(words)
         elif name == "printf" and _may_set(words[1:]):
@@ -164,23 +164,35 @@ class ShellState:
         elif name in ("wait", "jobs") and any(piece.raw != "$!" and not _is_plain(piece) for piece in words[1:]):
             raise NotUnderstood(f"{name!r} may do more than tell of processes")
 
-    def assign(self, name: str) -> None:
+    def assign(self, assignment: Assignment) -> None:
         """A variable of the shell that is set other than by a command, as that of a loop."""
-        _refuse_computed(name)
-        self._set([name])
+        self._set([assignment])
 
     def repeat(self, folders: int) -> None:
         """A loop ends that began with this many folders: `cd` in it may have run any number of times."""
         if len(self.folders) > folders:
             self.folders.append(Word("cd", WordKind.DYNAMIC))
 
-    def _set(self, names: Sequence[str]) -> None:
-        for name in names:
+    def _set(self, assigned: Sequence[Assignment]) -> None:
+        for assignment in assigned:
+            name = assignment.name
             _refuse_computed(name)
             if name in _MEANING or name.startswith(("LD_", *_LOCALE)):
                 raise NotUnderstood(f"what later words mean depends on {name}, which is set")
-            if name not in self.names:
-                self.names.append(name)
+            if assignment not in self.assigned:
+                self.assigned.append(assignment)
+
+
+def assignment_in(piece: Piece) -> Assignment | None:
+    """The variable that a word sets, before a command or behind `export`; None if it sets none."""
+    raw = piece.raw
+    end = name_at(raw, 0)
+    if end and raw.startswith("[", end):
+        raise NotUnderstood("a part of a variable is set")
+    if not end or not raw.startswith(("=", "+="), end):
+        return None
+    known = raw[end] == "=" and piece.word.is_literal
+    return Assignment(raw[:end], piece.word.text[end + 1 :] if known else None)
 
 
 def check_reserved(words: Sequence[Piece]) -> None:
@@ -204,11 +216,11 @@ def _started(words: Sequence[Piece]) -> Sequence[Piece]:
     return words
 
 
-def _folder(name: str, names: Sequence[str], words: Sequence[Piece]) -> Word:
+def _folder(name: str, assigned: Sequence[Assignment], words: Sequence[Piece]) -> Word:
     """Where `cd` or its like leads."""
     given = [piece.word for piece in words[1:] if piece.raw not in ("--", "-L")]
     unknown = Word(" ".join(piece.word.text for piece in words), WordKind.DYNAMIC)
-    if name not in ("cd", "pushd") or len(given) != 1 or names or given[0].text[:1] in ("-", "+"):
+    if name not in ("cd", "pushd") or len(given) != 1 or assigned or given[0].text[:1] in ("-", "+"):
         return unknown
     return given[0]
 
@@ -226,12 +238,8 @@ def _variable(piece: Piece) -> str:
     return text
 
 
-def _exported(piece: Piece) -> str:
-    raw = piece.raw
-    end = name_at(raw, 0)
-    if end and raw.startswith(("=", "+="), end):
-        return raw[:end]
-    return _variable(piece)
+def _exported(piece: Piece) -> Assignment:
+    return assignment_in(piece) or Assignment(_variable(piece))
 
 
 def _read(words: Sequence[Piece]) -> list[str]:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from .command_line import Command, Word, WordKind
+from .command_line import Assignment, Command, Word, WordKind
+from .dialects import Dialect, dialect_of
 from .git import starts_unknown, subcommand
 from .options import Options, known_options, may_be_option, names, read_options
 from .shell import read_command_line
@@ -66,7 +67,7 @@ _WRAPPERS: dict[str, Wrapper] = {
     "caffeinate": _wrapper("-dimsu -t:"),
     "unbuffer": _wrapper("-p"),
     "builtin": _wrapper(""),
-    "exec": _wrapper("-cl -a:", transparent=False),
+    "exec": _wrapper("-cl", transparent=False),
     "busybox": _wrapper("", transparent=False),
     "toybox": _wrapper("", transparent=False),
     "ccache": _wrapper("", transparent=False),
@@ -92,13 +93,11 @@ RUNNERS = {
 """Package tools with the subcommand behind which a command stands."""
 
 SHELLS = names("sh bash dash ash ksh mksh zsh fish csh tcsh rbash elvish nu xonsh pwsh powershell cmd")
-_POSIX_SHELLS = names("sh bash dash ash ksh")
+_POSIX_SHELLS = names("sh bash dash ash ksh mksh")
 _FOREIGN_SHELLS = names("cmd pwsh powershell")
 _PLAIN_SETTINGS = names("errexit nounset pipefail xtrace")
 """Settings for a shell's `-o` that change nothing in how it reads."""
-_BASH_SIGNS = ("&>", "[[ ", "[[\t")
-"""Signs of bash that are commands, or the end of one, to a smaller shell."""
-_SHELL_OPTIONS = known_options("-ceilmnuvxfhsr -o: --login --norc --noprofile --posix --noediting --verbose")
+_SHELL_OPTIONS = known_options("-celmnuvxfhsr -o: --login --norc --noprofile --posix --noediting --verbose")
 
 OPAQUE = names(
     "eval source . trap alias unalias enable hash complete compgen bind fc parallel rush sem expect screen tmux byobu "
@@ -114,6 +113,9 @@ OPAQUE = names(
     "catchsegv trickle cpulimit tsp nq softlimit s6-setuidgid with-contenv"
 )
 """Programs that run what they are given in ways that are not read here."""
+
+_ELSEWHERE = names("busybox toybox docker docker-compose podman nerdctl kubectl oc ssh")
+"""Programs that start others from somewhere else: what is called bash there is not known."""
 
 _LOADERS = ("ld-linux", "ld-musl", "ld64")
 """How the names of programs begin that load another, whatever the machine is."""
@@ -188,7 +190,7 @@ def started_by(command: Command) -> Started:
     name = command.name.rsplit("/", 1)[-1]
     if not name:
         return ()
-    found = None if name.startswith(_LOADERS) else _found(name, command.words[1:])
+    found = None if name.startswith(_LOADERS) else _found(name, command)
     if found is None:
         return None
     return [
@@ -196,6 +198,7 @@ def started_by(command: Command) -> Started:
             each,
             assignments=(*command.assignments, *each.assignments),
             folders=(*command.folders, *each.folders),
+            dialect=Dialect.PLAIN if name in _ELSEWHERE else command.dialect,
         )
         for each in found
     ]
@@ -217,11 +220,12 @@ def is_transparent(command: Command) -> bool:
     return read is not None and not read.files
 
 
-def _found(name: str, words: Sequence[Word]) -> Started:
+def _found(name: str, command: Command) -> Started:
+    words = command.words[1:]
     if name in OPAQUE:
         return None
     if name in SHELLS:
-        return _shell(name, words)
+        return _shell(name, words, dialect_of(command.name) if command.dialect is Dialect.BASH else Dialect.PLAIN)
     wrapper = _WRAPPERS.get(name)
     if wrapper is not None:
         return _wrapped(wrapper, words)
@@ -240,16 +244,18 @@ def _wrapped(wrapper: Wrapper, words: Sequence[Word]) -> Started:
     if read is None or read.loose or any(not word.is_literal for word in read.operands[: wrapper.skip]):
         return None
     rest = read.operands[wrapper.skip :]
-    names: list[str] = []
+    assigned: list[Assignment] = []
     if rest and rest[0].text.startswith(("-", "+")):
         return None
     while wrapper.sets and rest and "=" in rest[0].text:
         if not rest[0].is_literal:
             return None
-        names.append(rest.pop(0).text.partition("=")[0])
+        name, _, value = rest.pop(0).text.partition("=")
+        assigned.append(Assignment(name, value))
     # Where a variable is taken away, a program may look elsewhere too.
-    names += [text.text for name, text in read.texts if wrapper.sets and name in ("u", "unset")]
-    names += ["PATH"] if wrapper.sets and not {"i", "ignore-environment"}.isdisjoint(read.used) else []
+    assigned += [Assignment(text.text, "") for name, text in read.texts if wrapper.sets and name in ("u", "unset")]
+    if wrapper.sets and not {"i", "ignore-environment"}.isdisjoint(read.used):
+        assigned.append(Assignment("PATH", ""))
     if wrapper.adds:
         if "I" in read.used and (read.used.count("I") > 1 or not _COUNTS.isdisjoint(read.used)):
             # Of these options the last one holds, or the first, as the system has it.
@@ -258,10 +264,10 @@ def _wrapped(wrapper: Wrapper, words: Sequence[Word]) -> Started:
         rest = [_replaced(word, mark) for word in rest] if mark else [*(rest or [Word("echo")]), _MORE]
     if not rest:
         return ()
-    return [Command(tuple(rest), assignments=tuple(names))]
+    return [Command(tuple(rest), assignments=tuple(assigned))]
 
 
-def _shell(name: str, words: Sequence[Word]) -> Started:
+def _shell(name: str, words: Sequence[Word], dialect: Dialect) -> Started:
     """`-c` with a script that is known, or a file; what comes from standard input is not known."""
     read = read_options(words, _SHELL_OPTIONS, first_ends=True)
     if [word.text for word in words] == ["--version"]:
@@ -274,18 +280,18 @@ def _shell(name: str, words: Sequence[Word]) -> Started:
         value in words and value.text in _PLAIN_SETTINGS for _, value in read.texts
     ):
         return None
-    if "c" in read.used and name != "bash" and any(sign in script.text for sign in _BASH_SIGNS):
-        return None
     if "c" not in read.used:
         return () if script.is_literal or script.home else None
-    return _script(script) if name in _POSIX_SHELLS else None
+    return (
+        _script(script, dialect=Dialect.PLAIN if "posix" in read.used else dialect) if name in _POSIX_SHELLS else None
+    )
 
 
-def _script(*words: Word) -> Started:
-    """The commands of a script that a shell is given."""
+def _script(*words: Word, dialect: Dialect = Dialect.PLAIN) -> Started:
+    """The commands of a script that a shell is given; where it is not said which, the system's `sh`."""
     if not all(word.is_literal for word in words):
         return None
-    line = read_command_line(" ".join(word.text for word in words))
+    line = read_command_line(" ".join(word.text for word in words), dialect)
     return None if line.problem else line.commands
 
 
