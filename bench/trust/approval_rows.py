@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import Found, audit, calls, children, commands, execution, gate, policy, reach, secrets, shell, shown
+from . import Found, audit, calls, children, commands, execution, gate, policy, reach, secrets, shell, shells, shown
 
 Try = Callable[[int, int], Found]
 
@@ -54,6 +54,14 @@ ROWS = (
         "every file that it wrote is among what was understood, or the line was not",
         30_000,
         shell.bash_runs_nothing_unseen,
+    ),
+    Row(
+        "C7 what is plain is read alike by every shell",
+        "random and mangled command lines in real dash, busybox ash, ksh93, mksh, zsh and bash, also as `sh` and "
+        "with `compat32`: every program that they started, where, with which words, and every file that they wrote "
+        "is among what was understood, or the line was not",
+        30_000,
+        shells.shells_agree,
     ),
     Row(
         "C7 attacks stay attacks",

@@ -163,11 +163,11 @@ def command_line(chance: Random) -> str:
     if kind < 0.45:
         return _list(chance, 2)
     if kind < 0.7:
-        return _changed(chance, _list(chance, 1))
+        return changed(chance, _list(chance, 1))
     line = chance.choice(ODD)
     if chance.random() < 0.5:
         line = chance.choice((line + chance.choice(_JOINS) + chance.choice(ODD), _wrapped(chance, line)))
-    return _changed(chance, line) if chance.random() < 0.7 else line
+    return changed(chance, line) if chance.random() < 0.7 else line
 
 
 def is_harmless(line: str) -> bool:
@@ -177,7 +177,8 @@ def is_harmless(line: str) -> bool:
     return "/" not in line and "exec" not in line and "kill" not in line
 
 
-def _changed(chance: Random, line: str) -> str:
+def changed(chance: Random, line: str) -> str:
+    """The line with small changes that may make another of it."""
     for _ in range(chance.choice((1, 1, 2, 3))):
         at = chance.randrange(len(line) + 1)
         change = chance.random()

@@ -1,0 +1,149 @@
+"""Whether what is said to be plain is read alike by every shell, with the real ones as the judges."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+from toolwire.approval.commands.command_line import CommandLine
+from toolwire.approval.commands.dialects import Dialect
+from toolwire.approval.commands.shell import read_command_line
+
+from . import Found
+from .plain_shell_lines import NAMES, plain_line
+from .shell import Outcome, Run, unseen
+from .shell_lines import is_harmless
+
+SHELLS = {
+    "dash": ("dash", "-c"),
+    "busybox ash": ("busybox", "ash", "-c"),
+    "ksh93": ("ksh", "-c"),
+    "mksh": ("mksh", "-c"),
+    "zsh": ("zsh", "-f", "-c"),
+    "bash": ("bash", "--norc", "-c"),
+    "bash as sh": ("bash", "--posix", "-c"),
+    "bash as 3.2": ("bash", "-O", "compat32", "-c"),
+}
+"""How each runs a line. The last reads it as bash 3.2 would, as far as a later bash can."""
+
+_DEEP = "1/2/3/4"
+_RECORDER = """#!/bin/sh
+printf '%s\\0' "$PWD" "$(($# + 1))" "${0##*/}" "$@" >>"$RECORD.$$"
+case $0 in */f*) exit 1 ;; esac
+"""
+_MISSING = re.compile(r"(?:command not found: (.+)|.*: ([^:]+): (?:command |inaccessible or )?not found)$")
+
+
+def shells_agree(count: int, seed: int) -> Found:
+    """Every program that a shell starts for a line, with its words and folder, and every file that it makes, is among
+    what was read; or the line was not plain. 30,000 lines for each shell take some 20 minutes.
+    """
+    found = Found()
+    words = []
+    for name, argv in SHELLS.items():
+        path = shutil.which(argv[0])
+        if path is None:
+            words.append(f"{name} is not installed")
+            continue
+        understood, started = compare(found, name, (path, *argv[1:]), count, Random(seed))
+        words.append(f"{name} {count:,} lines, {understood:,} of them plain, {started:,} started something")
+    found.words = "; ".join(words)
+    return found
+
+
+def compare(found: Found, name: str, argv: Sequence[str], count: int, chance: Random) -> tuple[int, int]:
+    """Runs what is plain of so many lines in one shell: how many those were, and how many started a program."""
+    lines = [(text, read_command_line(text, Dialect.PLAIN)) for text in _lines(chance, count)]
+    plain = [(text, line) for text, line in lines if not line.problem]
+    found.runs += count
+    started = 0
+    with tempfile.TemporaryDirectory(prefix="toolwire-shells-", ignore_cleanup_errors=True) as base, _pool() as pool:
+        bin = _make_programs(base)
+        outcomes = pool.map(
+            lambda each: run_line(argv, each[1][0], os.path.join(base, str(each[0])), bin), enumerate(plain)
+        )
+        for (text, line), (outcome, missing) in zip(plain, outcomes, strict=True):
+            started += bool(outcome.runs or missing)
+            for fault in (*unseen(line, outcome), *_unread(line, missing)):
+                found.fault(f"{name}: {text!r}: {fault}")
+    return len(plain), started
+
+
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1)
+
+
+def _lines(chance: Random, count: int) -> Iterator[str]:
+    while count:
+        line = plain_line(chance)
+        if is_harmless(line) and "\0" not in line:
+            count -= 1
+            yield line
+
+
+def _make_programs(base: str) -> str:
+    folder = Path(base, "bin")
+    folder.mkdir()
+    for name in NAMES:
+        path = folder / name
+        path.write_text(_RECORDER)
+        path.chmod(0o755)
+    return str(folder)
+
+
+def run_line(argv: Sequence[str], line: str, top: str, path: str) -> tuple[Outcome, list[str]]:
+    """What a shell does with a line in an empty folder of its own, and the programs that it looked for in vain."""
+    folder, home = os.path.join(top, _DEEP), os.path.join(top, "home")
+    os.makedirs(os.path.join(folder, "d"))
+    os.mkdir(home)
+    record, errors = f"{top}.record", f"{top}.errors"
+    environment = {"PATH": path, "HOME": home, "RECORD": record, "LC_ALL": "C.UTF-8"}
+    with open(errors, "wb") as said:
+        process = subprocess.Popen(
+            [*argv, line],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=20)
+        with contextlib.suppress(ProcessLookupError):
+            # What a line left in the background.
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    found = (_MISSING.search(each) for each in Path(errors).read_text("utf-8", "replace").splitlines())
+    missing = [each[1] or each[2] for each in found if each]
+    outcome = Outcome(
+        folder, home, list(_runs(record)), [os.path.join(at, name) for at, _, names in os.walk(top) for name in names]
+    )
+    shutil.rmtree(top, ignore_errors=True)
+    return outcome, missing
+
+
+def _runs(record: str) -> Iterator[Run]:
+    for path in sorted(Path(record).parent.glob(f"{os.path.basename(record)}.*")):
+        fields = path.read_bytes().decode(errors="replace").split("\0")
+        while len(fields) > 1:
+            size = int(fields[1])
+            yield Run(fields[0], tuple(fields[2 : 2 + size]))
+            fields = fields[2 + size :]
+        path.unlink()
+
+
+def _unread(line: CommandLine, missing: Sequence[str]) -> Iterator[str]:
+    known = {word.text for command in line.commands for word in command.words}
+    for name in missing:
+        if name not in known:
+            yield f"looked for the program {name!r}"
