@@ -224,6 +224,18 @@ async def test_what_changes_how_a_command_is_read_cannot_be_set(
     assert f"{name} may not be set" in result.content
 
 
+@pytest.mark.parametrize("name", ["LANG", "LC_ALL", "LC_CTYPE"])
+async def test_characters_in_which_a_command_would_be_another_are_not_used(
+    open_bash: ToolDefinition, root: Path, name: str
+) -> None:
+    for value, kept in (("ja_JP.SJIS", False), ("zh_CN.GB18030", False), ("../x", False), ("C.UTF-8", True)):
+        given = {"PATH": os.defpath, name: value}
+        seen = await call_tool(open_bash, {"command": f"env | grep ^{name}="}, root, environment=given)
+        assert (value in seen.content) is kept
+        asked = await call_tool(open_bash, {"command": "true", "environment": {name: value}}, root)
+        assert (f"{name} may not be set" in asked.content) is not kept
+
+
 async def test_a_command_sees_what_children_may_and_what_was_asked_for(open_bash: ToolDefinition, root: Path) -> None:
     (root / "start").write_text("echo started by BASH_ENV")
     given = {"PATH": os.defpath, "HOME": "/nowhere", "BASH_ENV": str(root / "start"), "LD_X": "1", "IFS": "x"}
@@ -487,6 +499,22 @@ def test_where_there_is_no_bash_there_is_sh(monkeypatch: pytest.MonkeyPatch) -> 
     assert shell_tools(None)[0].description.startswith("Run a sh command line")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert Shell(None, ()).name == ""
+
+
+@pytest.mark.parametrize(("version", "known"), [("5.2", True), ("3.2", False), ("", False)])
+def test_the_tool_says_whether_the_rules_of_its_bash_are_known(
+    version: str, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwire.builtin.commands.find_bash", lambda: ("/bin/sh", version))
+    tool = shell_tools(None)[0]
+    assert tool.shell == ("bash" if known else "")
+    assert ("needs approval" in tool.description) is not known
+
+
+def test_sh_is_not_said_to_be_bash(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: "bash" not in str(path) and there(path, mode))
+    assert shell_tools(None)[0].shell == ""
 
 
 # ---- a sandbox that cannot hide everything

@@ -373,6 +373,25 @@ def test_sqlite_is_new_enough_for_durable_runs_or_not(monkeypatch: pytest.Monkey
     assert "PostgreSQL" in found["SQLite"].todo
 
 
+@pytest.mark.parametrize(
+    ("found", "state", "words"),
+    [
+        (("/bin/bash", "5.2"), "well", "5.2 (/bin/bash)"),
+        (("/bin/bash", "3.2"), "odd", "3.2 (/bin/bash): only plain words"),
+        (("/bin/bash", ""), "odd", "of an unknown version (/bin/bash): only plain words"),
+        (("", ""), "odd", "not found: only plain words"),
+    ],
+)
+def test_a_bash_whose_lines_are_not_understood_is_told(
+    found: tuple[str, str], state: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwire.cli.doctor_machine.find_bash", lambda: found)
+    told = {each.name: each for each in programs(os.environ)}["bash"]
+    assert told.state == state
+    assert told.words.startswith(words)
+    assert bool(told.todo) is (state == "odd")
+
+
 def test_extras_name_the_line_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.cli.doctor_machine.is_installed", lambda name: name == "mcp")
     found = {each.name: each for each in extras()}

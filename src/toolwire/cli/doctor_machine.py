@@ -15,6 +15,7 @@ from typing import TextIO
 from urllib.request import getproxies_environment
 
 from .. import __version__
+from ..approval.commands.dialects import KNOWN_VERSIONS, find_bash
 from ..durable import sqlite_version
 from ..errors import ConfigError, SessionFailed
 from ..extras import EXTRAS, install_command, is_installed
@@ -123,6 +124,7 @@ def _version(package: str) -> str:
 
 def programs(env: Mapping[str, str]) -> Iterator[Finding]:
     """Programs that tools and the terminal use."""
+    yield _bash()
     for name, words in _PROGRAMS:
         if path := shutil.which(name, path=env.get("PATH")):
             yield well(name, path)
@@ -141,6 +143,16 @@ def programs(env: Mapping[str, str]) -> Iterator[Finding]:
         yield well("editor", editor)
     else:
         yield odd("editor", f"{program} is not found", "Correct VISUAL or EDITOR, or install it.")
+
+
+def _bash() -> Finding:
+    """Whether a bash is here whose command lines are understood."""
+    path, version = find_bash()
+    if version in KNOWN_VERSIONS:
+        return well("bash", f"{version} ({path})", version=version)
+    what = f"{version or 'of an unknown version'} ({path})" if path else "not found"
+    words = f"{what}: only plain words and pipes of a command line are understood, and any other needs approval"
+    return odd("bash", words, f"Install one of bash {', '.join(KNOWN_VERSIONS)}, such as with: brew install bash")
 
 
 def folders(env: Mapping[str, str]) -> Iterator[Finding]:
