@@ -10,8 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from bench.trust import Found
-from bench.trust.shells import SHELLS, compare
+from bench.trust.shells import SHELLS, compare, plain_lines
 
 from toolwire import Risk, ToolDefinition, tool
 from toolwire.approval.commands import dialects, starters
@@ -332,10 +331,10 @@ def test_a_real_shell_runs_nothing_of_a_plain_line_that_was_not_read(name: str) 
     path = shutil.which(SHELLS[name][0])
     if path is None:
         pytest.skip(f"{name} is not installed")
-    found = Found()
-    plain, started = compare(found, name, (path, *SHELLS[name][1:]), 200, Random(7))
-    assert found.faults == []
-    assert plain > 50
+    lines = plain_lines(Random(7), 200)
+    started, faults = compare(name, (path, *SHELLS[name][1:]), lines)
+    assert faults == []
+    assert len(lines) > 50
     assert started > 40
 
 
@@ -344,9 +343,8 @@ def test_a_difference_between_shells_would_be_seen(monkeypatch: pytest.MonkeyPat
     if path is None:
         pytest.skip("dash is not installed")
     monkeypatch.setattr("toolwire.approval.commands.shell.why_not_plain", lambda text: "")
-    found = Found()
-    compare(found, "dash", (path, "-c"), 100, Random(1))
-    assert found.faults
+    _, faults = compare("dash", (path, "-c"), plain_lines(Random(1), 100))
+    assert faults
 
 
 # ---- variables
