@@ -5,38 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from ..approval.commands.variables import is_plain_locale
+from ..approval.commands.command_line import Assignment
+from ..approval.commands.variables import changes_reading
 from ..errors import ConfigError
 from ..tools.check import quote
 
 MOST_CHARACTERS = 30_000
 """Of all variables that a call asks for: the system takes some 128 KB, and a longer text belongs in a file."""
 
-_SHELL = frozenset(
-    (
-        "BASH_ENV",
-        "ENV",
-        "CDPATH",
-        "IFS",
-        "SHELLOPTS",
-        "BASHOPTS",
-        "BASH_COMPAT",
-        "BASH_LOADABLES_PATH",
-        "BASH_XTRACEFD",
-        "POSIXLY_CORRECT",
-        "PS0",
-        "PS4",
-        "GLOBIGNORE",
-        "EXECIGNORE",
-        "PROMPT_COMMAND",
-        "OLDPWD",
-        "PWD",
-    )
-)
-"""What a shell obeys before or while it reads a command: the line would not do what it says."""
-_CHARACTERS = frozenset(("LANG", "LC_ALL", "LC_CTYPE"))
-"""What says which bytes are a character: in some sets one may end in a byte that is a sign of the shell in ASCII."""
-_LOADER = ("LD_", "DYLD_", "GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "BASH_FUNC_")
+_LOADER = ("LD_", "DYLD_", "GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH")
 _OURS = frozenset(("TOOLWIRE_CALL", "TMPDIR"))
 
 
@@ -64,9 +41,7 @@ def assignments(asked: Mapping[str, str]) -> list[str]:
 
 
 def _leads_astray(name: str, value: str) -> bool:
-    if name in _CHARACTERS and not is_plain_locale(value):
-        return True
-    return name in _SHELL or name.startswith(_LOADER) or value.lstrip().startswith("()")
+    return name.startswith(_LOADER) or changes_reading(Assignment(name, value))
 
 
 def _check(name: str, value: str) -> None:

@@ -15,6 +15,7 @@ from .dialects import Dialect, dialect_of
 from .git import starts_unknown, subcommand
 from .options import Options, known_options, may_be_option, names, read_options
 from .shell import read_command_line
+from .variables import changes_reading
 
 Started = Sequence[Command] | None
 
@@ -223,6 +224,8 @@ def is_transparent(command: Command) -> bool:
 def _found(name: str, command: Command) -> Started:
     words = command.words[1:]
     if name in OPAQUE:
+        return None
+    if name in SHELLS and any(map(changes_reading, command.assignments)):
         return None
     if name in SHELLS:
         return _shell(name, words, dialect_of(command.name) if command.dialect is Dialect.BASH else Dialect.PLAIN)

@@ -1,6 +1,7 @@
-"""Environment variables that change how a program prints, not what it runs or where it looks: names, with their values.
+"""Environment variables, by what they change: how a program prints, or how a shell reads.
 
-A value matters as much as a name: many of these can also name a file, a module or a set of characters.
+A value matters as much as a name: many of those that change how something is printed can also name a file, a module or
+a set of characters.
 """
 
 from __future__ import annotations
@@ -9,6 +10,29 @@ from collections.abc import Callable, Iterable
 
 from .command_line import Assignment
 
+_OF_READING = frozenset(
+    (
+        "BASH_ENV",
+        "ENV",
+        "CDPATH",
+        "IFS",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "BASH_COMPAT",
+        "BASH_LOADABLES_PATH",
+        "BASH_XTRACEFD",
+        "POSIXLY_CORRECT",
+        "PS0",
+        "PS4",
+        "GLOBIGNORE",
+        "EXECIGNORE",
+        "PROMPT_COMMAND",
+        "OLDPWD",
+        "PWD",
+    )
+)
+_OF_CHARACTERS = frozenset(("LANG", "LC_ALL", "LC_CTYPE"))
+"""What says which bytes are a character: in some sets one may end in a byte that is a sign of the shell in ASCII."""
 _CHARACTERS = frozenset(("UTF-8", "UTF8", "utf-8", "utf8"))
 _NAMED = frozenset(("", "C", "POSIX", "UTF-8"))
 
@@ -21,7 +45,15 @@ def are_harmless(given: Iterable[Assignment]) -> bool:
     )
 
 
-def is_plain_locale(value: str) -> bool:
+def changes_reading(given: Assignment) -> bool:
+    """Whether a shell obeys it before or while it reads a line: then the line may not do what it says."""
+    if given.name in _OF_CHARACTERS:
+        return given.value is None or not _is_plain_locale(given.value)
+    is_function = given.name.startswith("BASH_FUNC_") or (given.value or "").lstrip().startswith("()")
+    return given.name in _OF_READING or is_function
+
+
+def _is_plain_locale(value: str) -> bool:
     """Whether a locale is one of ASCII or UTF-8: other characters may hold bytes that a shell takes for signs."""
     place, _, rest = value.partition(".")
     characters, _, variant = rest.partition("@")
@@ -35,7 +67,7 @@ def _is_place(text: str) -> bool:
 
 def _is_language(value: str) -> bool:
     """A path in it would lead to a catalogue of messages."""
-    return all(is_plain_locale(each) or _is_place(each) for each in value.split(":"))
+    return all(_is_plain_locale(each) or _is_place(each) for each in value.split(":"))
 
 
 def _is_zone(value: str) -> bool:
@@ -69,7 +101,7 @@ def _is_codec(value: str) -> bool:
 
 _HARMLESS: dict[str, Callable[[str], bool]] = {
     **dict.fromkeys(
-        ("LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME"), is_plain_locale
+        ("LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME"), _is_plain_locale
     ),
     "LANGUAGE": _is_language,
     "TZ": _is_zone,
