@@ -382,6 +382,7 @@ def test_a_difference_between_shells_would_be_seen(monkeypatch: pytest.MonkeyPat
         *(("NODE_ENV=" + value, value != "x") for value in ("production", "development", "test", "x")),
         *(("PYTHONIOENCODING=" + value, True) for value in ("utf-8", "utf8:replace", "ascii")),
         *(("PYTHONIOENCODING=" + value, False) for value in ("x", "x.y", "utf-8:x", "idna")),
+        *((given, False) for given in ("CI=１", "TZ=Éire", "COLUMNS=８０", "LANGUAGE=dé")),
         *((name + "=1", False) for name in ("PATH", "PAGER", "NLSPATH", "LOCPATH", "LC_x", "PYTHONPATH")),
     ],
 )
