@@ -110,10 +110,11 @@ def _make_programs(base: str) -> str:
 
 def run_line(argv: Sequence[str], line: str, top: str, path: str) -> tuple[Outcome, list[str]]:
     """What a shell does with a line in an empty folder of its own, and the programs that it looked for in vain."""
-    folder, home = os.path.join(top, _DEEP), os.path.join(top, "home")
+    folder, home, records = (os.path.join(top, name) for name in (_DEEP, "home", "records"))
     os.makedirs(os.path.join(folder, "d"))
     os.mkdir(home)
-    record, errors = f"{top}.record", f"{top}.errors"
+    os.mkdir(records)
+    record, errors = os.path.join(records, "run"), os.path.join(records, "errors")
     environment = {"PATH": path, "HOME": home, "RECORD": record, "LC_ALL": "C.UTF-8"}
     with open(errors, "wb") as said:
         process = subprocess.Popen(
@@ -133,21 +134,19 @@ def run_line(argv: Sequence[str], line: str, top: str, path: str) -> tuple[Outco
         process.wait()
     found = (_MISSING.search(each) for each in Path(errors).read_text("utf-8", "replace").splitlines())
     missing = [each[1] or each[2] for each in found if each]
-    outcome = Outcome(
-        folder, home, list(_runs(record)), [os.path.join(at, name) for at, _, names in os.walk(top) for name in names]
-    )
+    made = [os.path.join(at, name) for at, _, names in os.walk(top) if at != records for name in names]
+    outcome = Outcome(folder, home, list(_runs(records)), made)
     shutil.rmtree(top, ignore_errors=True)
     return outcome, missing
 
 
-def _runs(record: str) -> Iterator[Run]:
-    for path in sorted(Path(record).parent.glob(f"{os.path.basename(record)}.*")):
+def _runs(records: str) -> Iterator[Run]:
+    for path in sorted(Path(records).glob("run.*")):
         fields = path.read_bytes().decode(errors="replace").split("\0")
         while len(fields) > 1:
             size = int(fields[1])
             yield Run(fields[0], tuple(fields[2 : 2 + size]))
             fields = fields[2 + size :]
-        path.unlink()
 
 
 def _unread(line: CommandLine, missing: Sequence[str]) -> Iterator[str]:
