@@ -45,7 +45,7 @@ _MISSING = re.compile(r"(?:command not found: (.+)|.*: ([^:]+): (?:command |inac
 
 def shells_agree(count: int, seed: int) -> Found:
     """Every program that a shell starts for a line, with its words and folder, and every file that it makes, is among
-    what was read; or the line was not plain. 30,000 lines in each shell take some 15 minutes.
+    what was read; or the line was not plain. 30,000 lines in each shell take some ten minutes.
     """
     found = Found()
     plain = plain_lines(Random(seed), count)
