@@ -40,7 +40,7 @@ class World:
             name = given["command"].split()[-1]
             return (self.root / name).read_text() if (self.root / name).is_file() else "ran"
 
-        return ToolDefinition("run_bash", "", SHELL, Risk.EXECUTE, run, command="command")
+        return ToolDefinition("run_bash", "", SHELL, Risk.EXECUTE, run, command="command", shell="bash")
 
     def read(self) -> ToolDefinition:
         async def run(_: dict[str, Any]) -> str:

@@ -28,7 +28,13 @@ from toolwire.stream.invocation import ToolInvocation
 from toolwire.tools.definition import Risk, ToolDefinition
 
 SHELL = ToolDefinition(
-    "shell", "", {"properties": {"command": {"type": "string"}}}, Risk.EXECUTE, lambda _: "ran", command="command"
+    "shell",
+    "",
+    {"properties": {"command": {"type": "string"}}},
+    Risk.EXECUTE,
+    lambda _: "ran",
+    command="command",
+    shell="bash",
 )
 WRITE = ToolDefinition("write", "", {"properties": {"path": {"type": "string"}}}, Risk.WRITE, paths=("path",))
 LINES = [
@@ -248,7 +254,18 @@ async def test_what_is_planted_after_the_judgement_does_not_run(line: str, name:
     ticket = await gate.decide(ToolInvocation("c", "shell", {"command": line}), SHELL)
     assert isinstance(ticket, Ticket)
     plant(root, name)
-    with pytest.raises(TicketRefused, match="not the one that was approved"):
+    with pytest.raises(TicketRefused, match=rf"{name}', which it runs, was changed after it was approved"):
+        await Executor(gate).run(ticket)
+
+
+async def test_a_program_of_the_workspace_that_is_changed_after_the_judgement_does_not_run(root: Path) -> None:
+    plant(root, "pytest")
+    allow = Rule(decision=Decision.ALLOW, command=("pytest *",))
+    gate = Gate(workspace=Workspace(root), policy=Policy("ask", [allow]), environment={"PATH": path_of(root)})
+    ticket = await gate.decide(ToolInvocation("c", "shell", {"command": "pytest -q"}), SHELL)
+    assert isinstance(ticket, Ticket)
+    program(root / ".venv" / "bin" / "pytest", "another")
+    with pytest.raises(TicketRefused, match=r"pytest', which it runs, was changed"):
         await Executor(gate).run(ticket)
 
 
@@ -260,7 +277,7 @@ async def test_what_is_planted_while_a_person_thinks_does_not_run(root: Path) ->
     gate = Gate(ask, workspace=Workspace(root), environment={"PATH": path_of(root)})
     decision = await gate.decide(ToolInvocation("c", "shell", {"command": "make test"}), SHELL)
     assert isinstance(decision, Denial)
-    assert "changed while the person was asked" in decision.reason
+    assert "which it runs, was changed while the person was asked" in decision.reason
     again = await gate.decide(ToolInvocation("d", "shell", {"command": "make test"}), SHELL)
     assert isinstance(again, Ticket)
 

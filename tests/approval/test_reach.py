@@ -9,6 +9,7 @@ import pytest
 from bench.trust.commands import verdict
 from bench.trust.reach import CANARY, laid_out, shows_nothing_denied
 
+from toolwire.approval.commands.dialects import Dialect
 from toolwire.approval.commands.git import FORMS
 from toolwire.approval.commands.readers import READERS, searches
 from toolwire.approval.commands.shell import read_command_line
@@ -181,12 +182,12 @@ SHOWS_WHAT_IT_NAMES = [
 
 @pytest.mark.parametrize("text", SHOWS)
 def test_what_may_show_more_than_it_names_reads_everything_below(text: str) -> None:
-    assert searches(read_command_line(text).commands[0])
+    assert searches(read_command_line(text, Dialect.BASH).commands[0])
 
 
 @pytest.mark.parametrize("text", SHOWS_WHAT_IT_NAMES)
 def test_what_shows_only_what_it_names_does_not(text: str) -> None:
-    assert not searches(read_command_line(text).commands[0])
+    assert not searches(read_command_line(text, Dialect.BASH).commands[0])
 
 
 def test_every_form_of_git_and_every_searching_program_is_in_the_tables() -> None:

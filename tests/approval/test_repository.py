@@ -20,7 +20,7 @@ from toolwire.tools.definition import Risk, ToolDefinition
 
 pytestmark = needs("git")
 
-BASH = ToolDefinition("bash", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command")
+BASH = ToolDefinition("bash", "", {"properties": {"command": {}}}, Risk.EXECUTE, command="command", shell="bash")
 GIT_RULE = Rule(decision=Decision.ALLOW, command=("git status *", "git status"))
 
 

@@ -25,7 +25,14 @@ from toolwire.tools.definition import Risk, ToolDefinition
 SHELL = {"properties": {"command": {"type": "string"}, "cwd": {"type": "string"}}}
 RAN: list[str] = []
 BASH = ToolDefinition(
-    "bash", "", SHELL, Risk.EXECUTE, lambda given: RAN.append(given["command"]), command="command", folder="cwd"
+    "bash",
+    "",
+    SHELL,
+    Risk.EXECUTE,
+    lambda given: RAN.append(given["command"]),
+    command="command",
+    folder="cwd",
+    shell="bash",
 )
 
 

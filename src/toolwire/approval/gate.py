@@ -27,12 +27,12 @@ from .audit import Audit, AuditRecord
 from .hidden import marked
 from .memory import Memory, offers_for, refusals_for
 from .misreading import warnings
-from .parts import argument, path_arguments, programs_of
+from .parts import argument, path_arguments
 from .places import Workspace
 from .policy import Policy, Verdict
 from .request import Answer, ApprovalRequest, Ask, Scope
 from .rules import Decision
-from .run_files import changed, files_run, identities
+from .run_files import changed, files_run, identities, programs_of
 from .shown import show_arguments
 
 ANSWER_SECONDS = 3600.0

@@ -14,15 +14,12 @@ from typing import Any
 import msgspec
 
 from ..tools.definition import Risk, ToolDefinition
-from .commands.command_line import Assignment, Command, CommandLine, Word, WordKind
-from .commands.dialects import Dialect
+from .command_runs import read_line, runs_of
+from .commands.command_line import Assignment, Command, Word, WordKind
 from .commands.expansion import links_below, names_matching
-from .commands.found import BUILTINS
 from .commands.git import takes_for_repository, work_tree
 from .commands.programs import is_breaker, program
 from .commands.readers import files_read, looks_below, searches
-from .commands.shell import read_command_line
-from .commands.starters import started_by
 from .commands.variables import are_harmless
 from .places import MAX_PATH, Place, Program, Workspace
 from .repository import read_by_git
@@ -146,8 +143,7 @@ def _shell_parts(tool: ToolDefinition, arguments: dict[str, Any], workspace: Wor
     elif not are_harmless(Assignment(name, _text(value)) for name, value in given.items()):
         names = ", ".join(name[:_SHOWN] for name in list(given)[:_NAMED])
         yield Part(tool.risk, unsure=f"what it runs may depend on the variables that are set for it: {names}")
-    dialect = Dialect.BASH if tool.shell == Dialect.BASH else Dialect.PLAIN
-    yield from _command_parts(argument(tool, arguments, tool.command), dialect, workspace)
+    yield from _command_parts(tool, argument(tool, arguments, tool.command), workspace)
 
 
 def _text(value: Any) -> str | None:
@@ -159,58 +155,20 @@ _SHOWN = 200
 _NAMED = 10
 
 
-def _command_parts(text: Any, dialect: Dialect, workspace: Workspace) -> Iterator[Part]:
+def _command_parts(tool: ToolDefinition, text: Any, workspace: Workspace) -> Iterator[Part]:
     if not isinstance(text, str):
         yield Part(Risk.EXECUTE, unsure="the command is not a text")
         return
-    line = read_command_line(text, dialect)
+    line = read_line(tool, text)
     if line.problem:
         # What was understood of it is judged all the same: a denial there is a denial.
         yield Part(Risk.EXECUTE, unsure=line.problem)
-    for count, run in enumerate(_runs(line), 1):
+    for count, run in enumerate(runs_of(line), 1):
         yield from _parts_of_command(run.command, run.program(workspace), workspace)
         if count > MAX_PARTS or run.starts is None:
             yield Part(Risk.EXECUTE, unsure=f"what {str(run.command)!r} runs is not known before it runs")
         if count > MAX_PARTS:
             return
-
-
-class _Run(msgspec.Struct, frozen=True):
-    """One command of a line, or one that such a one starts."""
-
-    command: Command
-    by_shell: bool
-    """Bash runs it, which has commands of its own."""
-    starts: Sequence[Command] | None
-    """What it starts in turn, where that is known."""
-
-    def program(self, workspace: Workspace) -> Program:
-        """The file that its bare name stands for."""
-        name = self.command.name
-        is_own = self.by_shell and name in BUILTINS
-        return Program("", inside=False) if is_own or not name or "/" in name else workspace.program(name)
-
-
-def _runs(line: CommandLine) -> Iterator[_Run]:
-    waiting = [(command, True) for command in reversed(line.commands)]
-    while waiting:
-        command, by_shell = waiting.pop()
-        inner = started_by(command)
-        yield _Run(command, by_shell, inner)
-        waiting += [(each, command.name == "bash") for each in reversed(inner or ())]
-
-
-def programs_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> dict[str, str]:
-    """The files that the bare names of programs in a call's command line stand for; empty where there is none."""
-    text = argument(tool, arguments, tool.command) if tool.command else None
-    if not isinstance(text, str):
-        return {}
-    found: dict[str, str] = {}
-    for run in islice(_runs(read_command_line(text)), MAX_PARTS):
-        path = run.program(workspace).path
-        if path or run.command.name:
-            found[run.command.name] = path or found.get(run.command.name, "")
-    return found
 
 
 def _parts_of_command(command: Command, found: Program, workspace: Workspace) -> Iterator[Part]:

@@ -1,8 +1,9 @@
 """The files that a command line runs by path, and what they hold: a part of what is approved.
 
-`bash build.sh` is approved for the script as it is then; `make` for the Makefile. Bound are the program where it is
-named by a path, what an interpreter is given to run, the files in which well-known tools look for what to run, and the
-configuration that git would obey. Not bound is what those read in turn: modules, included files, files of the tests.
+`bash build.sh` is approved for the script as it is then; `make` for the Makefile. Bound are the program where a path
+names it or its name leads into the workspace, what an interpreter is given to run, the files in which well-known tools
+look for what to run, and the configuration that git would obey. Not bound is what those read in turn: modules, included
+files, files of the tests.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from itertools import chain, islice
 from typing import Any
 
 from ..tools.definition import ToolDefinition
+from .command_runs import Run, read_line, runs_of
 from .commands.command_line import Command, Word, WordKind
 from .commands.options import names
 from .commands.readers import files_read
-from .commands.shell import read_command_line
-from .commands.starters import SHELLS, started_by
+from .commands.starters import SHELLS
 from .contents import identity
 from .parts import MAX_PARTS, argument, command_folders, path_words, place_of
 from .places import Workspace
@@ -82,11 +83,25 @@ def files_run(tool: ToolDefinition, arguments: dict[str, Any], workspace: Worksp
         return ()
     if isinstance(folder, str) and "\0" not in folder:
         workspace = workspace.starting_in(folder)
-    commands = list(_commands(text))
-    found = [_files(command, workspace) for command in commands]
+    runs = list(islice(runs_of(read_line(tool, text)), MAX_PARTS))
+    commands = [run.command for run in runs]
+    found = [_files(run, workspace) for run in runs]
     if any(map(_reads_its_input, commands)):
         found += [_named(path_words(command), command, workspace) for command in commands]
     return tuple(islice(dict.fromkeys(chain.from_iterable(found)), MOST_FILES))
+
+
+def programs_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> dict[str, str]:
+    """The files that the bare names of programs in a call's command line stand for; empty where there is none."""
+    text = argument(tool, arguments, tool.command) if tool.command else None
+    if not isinstance(text, str):
+        return {}
+    found: dict[str, str] = {}
+    for run in islice(runs_of(read_line(tool, text)), MAX_PARTS):
+        path = run.program(workspace).path
+        if path or run.command.name:
+            found[run.command.name] = path or found.get(run.command.name, "")
+    return found
 
 
 def identities(paths: Iterable[str], workspace: Workspace) -> dict[str, str]:
@@ -110,21 +125,14 @@ def changed(before: dict[str, str], now: dict[str, str], workspace: Workspace) -
 _NAMED = 3
 
 
-def _commands(text: str) -> Iterator[Command]:
-    """The commands of a line and those that they start."""
-    waiting = list(reversed(read_command_line(text).commands))
-    for _ in range(MAX_PARTS):
-        if not waiting:
-            return
-        command = waiting.pop()
-        yield command
-        waiting += reversed(started_by(command) or ())
-
-
-def _files(command: Command, workspace: Workspace) -> Iterator[str]:
+def _files(run: Run, workspace: Workspace) -> Iterator[str]:
+    command = run.command
     name = command.name.rsplit("/", 1)[-1]
+    found = run.program(workspace)
     if "/" in command.name:
         yield from _named(command.words[:1], command, workspace)
+    elif found.inside:
+        yield os.path.realpath(found.path)
     tools = [name, *_modules(command)]
     if _is_interpreter(name) and files_read(command) is None:
         yield from _named(_script_words(command), command, workspace)
