@@ -13,7 +13,9 @@ own layout wants it otherwise: reasoning of earlier answers goes, and some are t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -23,15 +25,21 @@ from ..errors import ConfigError
 from ..messages import MediaPart, Message, OpaquePart, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ..providers.encoding import misplaced, result_media, result_text
 from ..providers.request import as_message
+from ..tools.definition import ToolDefinition
 from ..tools.registry import ToolRegistry
 from .choosing import named_format
-from .family import harmless
+from .control_marks import control_marks
 from .format import CallToWrite, Chat, Format, write_calls
 from .models import has_other_turns
 from .prose import opens_reasoning as ends_with_opening
 from .registry import AUTO
 
 _BETWEEN = "\n\n"
+_TAG = re.compile(r"</?[A-Za-z][\w|:.-]*>")
+_ANY_TOOL = ToolDefinition("f", "F.", {"type": "object", "properties": {"p": {"type": "string"}}})
+
+Pieces = list[tuple[str, bool]]
+"""What a prompt is made of: text, and whether it is the layout's own (`ControlMarks.join`)."""
 
 
 class Prompt(NamedTuple):
@@ -59,8 +67,8 @@ def render_prompt(
     - Calls stand as the model wrote them where it did so in this format, else as it would have, under ids of the
       family's kind. Results follow in the order of the calls, each under the id that its call has here.
     - Reasoning is left out, but for that of answers whose calls are being answered, where the family keeps it.
-    - Words, results and arguments hold none of the family's marks: whatever a user or a tool says, or a model quotes,
-      it ends no turn and makes no call. The system's words are taken as they are.
+    - Nobody's words hold a mark of the family or join one with what stands beside them, the system's and the tools'
+      own neither: whatever a user or a tool says, or a model quotes, it ends no turn and makes no call.
 
     A `ConfigError` says what a prompt cannot hold (pictures, sounds), and which format has no layout.
     """
@@ -106,16 +114,12 @@ class _Layout:
         self._format = format
         self._chat = chat
         self._tools = tools
-        laid_out = "".join(
-            (chat.begin, *chat.system, *chat.user, *chat.assistant, *chat.results, chat.answer, *chat.stop)
-        )
-        call = write_calls(format, [CallToWrite("f", {})])
-        self._turn_marks = [mark for mark in format.marks if mark in laid_out and mark not in call]
-        """What begins and ends turns, and stands in no call."""
+        self._marks = control_marks(format.marks)
+        self._pieces: Pieces = []
         self._calls = 0
         self._ids: dict[str, str] = {}
         """The ids that the calls of the last answer have in the prompt, by their own, in order."""
-        self._lead = ""
+        self._lead: Pieces = []
         """What the first words of the user begin with."""
         self._turn = ""
         """Whether an answer's turn is still to be ended: "open" after the answer, "goes on" after results inside it."""
@@ -126,23 +130,35 @@ class _Layout:
         chat = self._chat
         first = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
         asked = max((at for at, message in enumerate(messages) if message.role == "user"), default=first)
-        pieces = [chat.begin, self._opening(_BETWEEN.join(map(self._words, messages[:first])))]
+        self._lay(chat.begin)
+        self._open(_BETWEEN.join(map(self._words, messages[:first])))
         for role, group in groupby(range(first, len(messages)), key=lambda at: messages[at].role):
             places = list(group)
             if role == "tool":
-                pieces.append(self._results([messages[at] for at in places]))
+                self._results([messages[at] for at in places])
                 continue
             for at in places:
                 if role == "assistant":
-                    pieces.append(self._answer(messages[at], keep_thought=at > asked))
+                    self._answer(messages[at], keep_thought=at > asked)
                     continue
-                pieces.append(self._end_turn())
-                if at == asked and chat.tools_at == "last_user" and len(self._tools):
-                    pieces.append(chat.tools(list(self._tools)))
-                pieces.append(self._said(messages[at]))
+                self._end_turn()
+                if at == asked and chat.tools_at == "last_user":
+                    self._say(self._told())
+                self._said(messages[at])
         end = self._end(reasoning)
-        pieces.append(end)
-        return Prompt("".join(pieces), chat.stop, ends_with_opening(self._format.thinking, end))
+        self._lay(end)
+        return Prompt(self._marks.join(self._pieces), chat.stop, ends_with_opening(self._format.thinking, end))
+
+    def _lay(self, text: str) -> None:
+        """Adds what the layout itself writes."""
+        self._pieces.append((text, True))
+
+    def _say(self, text: str) -> None:
+        """Adds what others said, or what may begin or end with it."""
+        self._pieces.append((text, False))
+
+    def _within(self, pair: tuple[str, str], *pieces: tuple[str, bool]) -> None:
+        self._pieces += [(pair[0], True), *pieces, (pair[1], True)]
 
     def _end(self, reasoning: bool | None) -> str:
         """What asks for an answer, after the turn before it has ended."""
@@ -150,39 +166,59 @@ class _Layout:
         suffix = "" if reasoning is None else chat.reasoning if reasoning else chat.no_reasoning
         if self._turn == "goes on":
             return suffix if chat.reasons_again else ""
-        alone = _within(chat.user, self._lead.removesuffix(_BETWEEN)) if self._lead else ""
-        return self._end_turn() + alone + chat.answer + suffix
+        self._end_turn()
+        if self._lead:
+            self._within(chat.user, *self._lead[:-1])
+        return chat.answer + suffix
 
-    def _end_turn(self) -> str:
-        """The end of an answer's turn, if it is still open: results may have come into it."""
+    def _end_turn(self) -> None:
+        """Ends an answer's turn, if it is still open: results may have come into it."""
         turn, self._turn = self._turn, ""
         if turn == "open" and self._ends_with_calls and self._chat.after_calls:
-            return self._chat.after_calls
-        return self._chat.assistant[1] if turn else ""
+            self._lay(self._chat.after_calls)
+        elif turn:
+            self._lay(self._chat.assistant[1])
 
-    def _opening(self, system: str) -> str:
-        """What stands before the first turn: the system's words and, unless they come later, the tools."""
+    def _open(self, system: str) -> None:
+        """Adds what stands before the first turn: the system's words and, unless they come later, the tools."""
         chat = self._chat
-        words = system or chat.default_system
-        told = chat.tools(list(self._tools)) if len(self._tools) and chat.tools_at != "last_user" else ""
-        before = told if chat.tools_at == "before_system" else ""
-        after = told if chat.tools_at == "after_system" else ""
-        if chat.tools_at == "system":
-            words = f"{words}{told}" if words else told.lstrip("\n")
-        elif chat.tools_at == "system_first":
-            words = _BETWEEN.join(filter(None, (told, words)))
-        if not words:
-            return before + after
-        if chat.system_in_user:
-            self._lead = words + _BETWEEN
-            return before + after
-        return before + _within(chat.system, words) + after
+        told = "" if chat.tools_at == "last_user" else self._told()
+        words: Pieces = [(self._marks.harmless(system), False)] if system else [(chat.default_system, True)]
+        words = [piece for piece in words if piece[0]]
+        after = ""
+        if chat.tools_at == "system" and told:
+            words.append((told if words else told.lstrip("\n"), False))
+        elif chat.tools_at == "system_first" and told:
+            words = [(told, False), *([(_BETWEEN, True), *words] if words else [])]
+        elif chat.tools_at == "before_system":
+            self._say(told)
+        elif chat.tools_at == "after_system":
+            after = told
+        if words and chat.system_in_user:
+            self._lead = [*words, (_BETWEEN, True)]
+        elif words:
+            self._within(chat.system, *words)
+        self._say(after)
 
-    def _said(self, message: Message) -> str:
+    def _told(self) -> str:
+        """What the model is told of the tools; nothing that they say of themselves ends the list of them."""
+        chat, tools = self._chat, list(self._tools)
+        if not tools:
+            return ""
+
+        def write(told: list[list[Any]]) -> str:
+            return chat.tools([ToolDefinition(tool.name, *each) for tool, each in zip(tools, told, strict=True)])
+
+        about = [[tool.description, tool.parameters] for tool in tools]
+        return control_marks(self._format.marks + _tags(chat)).write(about, write)
+
+    def _said(self, message: Message) -> None:
+        words = (self._marks.harmless(self._words(message)), False)
         if message.role == "system":
-            return _within(self._chat.system, self._words(message))
-        lead, self._lead = self._lead, ""
-        return _within(self._chat.user, lead + self._harmless(self._words(message)))
+            self._within(self._chat.system, words)
+            return
+        lead, self._lead = self._lead, []
+        self._within(self._chat.user, *lead, words)
 
     def _words(self, message: Message) -> str:
         """The text of a message that holds nothing else."""
@@ -193,69 +229,90 @@ class _Layout:
                 raise misplaced(part, message.role)
         return message.text
 
-    def _answer(self, message: Message, *, keep_thought: bool) -> str:
+    def _answer(self, message: Message, *, keep_thought: bool) -> None:
         chat = self._chat
-        pieces = [] if self._turn == "goes on" else [self._end_turn(), chat.assistant[0]]
+        if self._turn != "goes on":
+            self._end_turn()
+            self._lay(chat.assistant[0])
         self._turn = "open"
         self._ids = {}
         thought = "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)).strip()
         if keep_thought and chat.thought is not None and thought:
-            pieces.append(_within(chat.thought, self._harmless(thought)))
+            self._within(chat.thought, (self._marks.harmless(thought), False))
         else:
-            pieces.append(chat.no_thought)
+            self._lay(chat.no_thought)
         before = ""
         for kind, parts in groupby(message.parts, self._kind):
             if kind == "text":
-                text = self._harmless("".join(part.text for part in parts if isinstance(part, TextPart)))
+                text = self._marks.harmless("".join(part.text for part in parts if isinstance(part, TextPart)))
                 if before == "call" and text.strip() and not text.startswith("\n"):
-                    pieces.append("\n")
-                pieces.append(_within(chat.words, text) if text.strip() else text)
+                    self._lay("\n")
+                if text.strip():
+                    self._within(chat.words, (text, False))
+                else:
+                    self._say(text)
                 before = "text" if text.strip() and not text.endswith(chat.before_calls) else ""
             elif kind:
-                # What the model wrote stands as it stood, but for marks: those are nobody's words.
+                # What the model wrote stands as it stood.
                 if (before == "text" and (kind == "call" or chat.words[1])) or (
                     not before and kind == "call" and chat.calls_apart
                 ):
-                    pieces.append(chat.before_calls)
-                pieces.append(self._call_texts([part for part in parts if isinstance(part, ToolCallPart)], kind))
+                    self._lay(chat.before_calls)
+                self._say(self._call_texts([part for part in parts if isinstance(part, ToolCallPart)], kind))
                 before = kind
         self._ends_with_calls = before in ("call", "written")
-        return "".join(pieces)
 
     def _kind(self, part: Any) -> str:
         """What a part of an answer is here: text, a call that was written in this format, another call, nothing."""
         if isinstance(part, TextPart):
             return "text"
         if isinstance(part, ToolCallPart):
-            is_own = part.written is not None and part.written.format == self._format.name
-            return "written" if is_own and self._clean(part.arguments) == part.arguments else "call"
+            return "written" if self._stands_as_written(part) else "call"
         if isinstance(part, MediaPart):
             raise _no_media(part)
         if isinstance(part, ThinkingPart | OpaquePart):
             return ""
         raise misplaced(part, "assistant")
 
+    def _stands_as_written(self, part: ToolCallPart) -> bool:
+        """Whether the model wrote the call in this format, with no more marks than such a call has."""
+        if part.written is None or part.written.format != self._format.name:
+            return False
+        values = [part.name, part.arguments, part.written.call_id]
+        if self._marks.clean(values) != values:
+            return False
+        call = CallToWrite(part.name, part.arguments, self._tools.get(part.name), part.id, self._calls)
+        own = write_calls(self._format, [with_own_id(self._format, call)])
+        return not self._marks.count(part.written.text) - self._marks.count(own)
+
     def _call_texts(self, calls: Sequence[ToolCallPart], kind: str) -> str:
         """Calls of one kind in a row; their ids in the prompt are noted."""
         texts: list[str] = []
         to_write: list[CallToWrite] = []
         for part in calls:
-            call = CallToWrite(
-                self._harmless(part.name), self._clean(part.arguments), self._tools.get(part.name), part.id
-            )
-            call = call._replace(number=self._calls)
-            self._calls += 1
+            number, self._calls = self._calls, self._calls + 1
             if part.written is not None and kind == "written":
-                texts.append(harmless(part.written.text, self._turn_marks))
+                texts.append(part.written.text)
                 self._ids[part.id] = part.written.call_id or part.id
                 continue
-            call = with_own_id(self._format, call)
+            name, arguments, call_id = self._marks.clean([part.name, part.arguments, part.id])
+            call = with_own_id(self._format, CallToWrite(name, arguments, self._tools.get(part.name), call_id, number))
             self._ids[part.id] = call.call_id
             to_write.append(call)
-        return "".join(texts) if kind == "written" else write_calls(self._format, to_write)
+        if kind == "written":
+            return "".join(texts)
 
-    def _results(self, messages: Sequence[Message]) -> str:
-        """The results that follow an answer, in the order of its calls."""
+        def write(values: list[list[Any]]) -> str:
+            made = (
+                call._replace(name=name, arguments=arguments, call_id=call_id)
+                for call, (name, arguments, call_id) in zip(to_write, values, strict=True)
+            )
+            return write_calls(self._format, list(made))
+
+        return self._marks.write([[call.name, call.arguments, call.call_id] for call in to_write], write)
+
+    def _results(self, messages: Sequence[Message]) -> None:
+        """Adds the results that follow an answer, in the order of its calls."""
         parts: list[ToolResultPart] = []
         for message in messages:
             for part in message.parts:
@@ -266,33 +323,31 @@ class _Layout:
                 parts.append(part)
         order = {call_id: place for place, call_id in enumerate(self._ids)}
         parts.sort(key=lambda part: order.get(part.id, len(order)))
-        write = self._chat.result or self._format.write_result
-        texts = [
-            write(
-                msgspec.structs.replace(part, id=self._ids.get(part.id, part.id)),
-                self._harmless(result_text(part, mark_errors=True)),
-            )
-            for part in parts
-        ]
-        before = "" if self._chat.results_inside and self._turn else self._end_turn()
+        if not (self._chat.results_inside and self._turn):
+            self._end_turn()
         if self._turn:
             self._turn = "goes on"
-        return before + _within(self._chat.results, self._chat.between_results.join(texts))
+        pieces: Pieces = []
+        for part in parts:
+            pieces += [(self._chat.between_results, True), (self._result(part), False)]
+        self._within(self._chat.results, *pieces[1:])
 
-    def _harmless(self, text: str) -> str:
-        return harmless(text, self._format.marks)
+    def _result(self, part: ToolResultPart) -> str:
+        """One result, under the id that its call has here."""
 
-    def _clean(self, value: Any) -> Any:
-        """The value with no mark in any string of it: arguments may quote what a page said."""
-        if isinstance(value, str):
-            return self._harmless(value)
-        if isinstance(value, dict):
-            return {self._harmless(key): self._clean(item) for key, item in value.items()}
-        return [self._clean(item) for item in value] if isinstance(value, list) else value
+        def write(values: list[str]) -> str:
+            name, call_id, content = values
+            named = msgspec.structs.replace(part, name=name, id=call_id)
+            return (self._chat.result or self._format.write_result)(named, content)
+
+        values = [part.name, self._ids.get(part.id, part.id), result_text(part, mark_errors=True)]
+        return self._marks.write(values, write)
 
 
-def _within(pair: tuple[str, str], text: str) -> str:
-    return f"{pair[0]}{text}{pair[1]}"
+@cache
+def _tags(chat: Chat) -> tuple[str, ...]:
+    """The tags around what the model is told of its tools: plain text to its tokenizer, but the list ends with one."""
+    return tuple(dict.fromkeys(_TAG.findall(chat.tools([_ANY_TOOL]))))
 
 
 def _no_media(part: MediaPart) -> ConfigError:

@@ -6,11 +6,12 @@ used where a server takes messages but no tools; where one takes a prompt, `Chat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..messages import ToolResultPart
 from ..tools.definition import ToolDefinition
+from .control_marks import control_marks
 from .format import CallToWrite, Chat, Format, Read
 from .grammar import Grammar
 from .json_source import json_text
@@ -55,7 +56,7 @@ def family(
         rules,
         declare,
         write_call,
-        lambda part, content: write_framed(part, harmless(content, marks)),
+        lambda part, content: write_framed(part, control_marks(marks).harmless(content)),
         read,
         _grammar(write_calls),
         write_calls=write_calls,
@@ -117,12 +118,3 @@ def _rules(write_calls: WriteCalls, write_result: Callable[[ToolResultPart, str]
             write_result(ToolResultPart("", _EXAMPLE[0], ""), "…"),
         ]
     )
-
-
-def harmless(text: str, marks: Iterable[str]) -> str:
-    """The text with a space after the first character of every mark in it: a person reads the same, a model no mark."""
-    for mark in marks:
-        # Again, since what is left of `>>>>` holds `>>>` once more.
-        while mark in text:
-            text = text.replace(mark, f"{mark[0]} {mark[1:]}")
-    return text

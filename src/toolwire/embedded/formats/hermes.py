@@ -177,6 +177,8 @@ ERNIE45: Format = family(
         "</response>",
         "<tool_output>",
         "</tool_output>",
+        *("<global_setting>", "</global_setting>", "<system_setting>", "</system_setting>"),
+        *("<tool_list>", "</tool_list>"),
         *CHATML_MARKS,
         "<think>",
         "</think>",

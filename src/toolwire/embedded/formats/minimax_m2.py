@@ -79,7 +79,7 @@ CHAT = Chat(
     thought=("<think>\n", "\n</think>\n\n"),
 )
 
-TURNS = ("]~!b[", "]~b]", "[e~[", "<response>", "</response>")
+TURNS = ("]~!b[", "]~b]", "[e~[", "]!p~[", "]!d~[", "<response>", "</response>")
 
 MINIMAX_M2: Format = family(
     "minimax-m2",

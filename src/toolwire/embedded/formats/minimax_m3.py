@@ -21,6 +21,7 @@ from ...messages import ToolResultPart
 from ...tools.definition import ToolDefinition
 from ...tools.registry import ToolRegistry
 from ..arguments import Shape, shape_of
+from ..control_marks import control_marks
 from ..elements import ITEM, MARK, ElementsCall, begins_another, is_list, read_mark, read_space_in_tag
 from ..family import family
 from ..format import CallToWrite, Format
@@ -35,6 +36,7 @@ from .minimax_m2 import CHAT, TURNS, list_tools
 OPEN, CLOSE = f"{MARK}<tool_call>", f"{MARK}</tool_call>"
 INVOKE, END = f"{MARK}<invoke", f"{MARK}</invoke>"
 THINKING = Thinking((("<mm:think>", "</mm:think>"),))
+MARKS = (MARK, "<mm:think>", "</mm:think>", *TURNS, "<thinking_instructions>", "</thinking_instructions>")
 
 _NOT_IN_TAGS = frozenset("<>/\r\n")
 
@@ -135,7 +137,10 @@ def _says(shape: Shape, value: Any) -> bool:
 
 
 def _is_no_tag(name: str) -> bool:
-    return not name or not _NOT_IN_TAGS.isdisjoint(name) or begins_another(name)
+    """Whether an argument of this name cannot be an element: its tag would be another one, or a mark."""
+    tags = f"<{name}></{name}>"
+    is_mark = control_marks(MARKS).harmless(tags) != tags
+    return not name or not _NOT_IN_TAGS.isdisjoint(name) or begins_another(name) or is_mark
 
 
 def write_result(_: ToolResultPart, content: str) -> str:
@@ -178,7 +183,7 @@ MINIMAX_M3: Format = family(
     read=read,
     write_calls=write_calls,
     write_result=write_result,
-    marks=(MARK, "<mm:think>", "</mm:think>", *TURNS),
+    marks=MARKS,
     thinking=THINKING,
     chat=CHAT._replace(
         begin=f"{CHAT.begin}{_ABOUT_ITSELF}",
