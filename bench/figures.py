@@ -139,6 +139,18 @@ def injections() -> Iterator[Figure]:
     yield Figure("all text formats", words, strings >= 500 and passed > 0 and not failed)
 
 
+def prompt_marks(extent: proofs.Extent) -> Iterator[Figure]:
+    """Prompts."""
+    layouts, tried, faults = text_proofs.prompt_marks(extent.prompt_attacks)
+    for fault in faults[:20]:
+        print(f"FAULT {fault}")
+    yield Figure(
+        "all layouts of prompts",
+        f"{tried:,} attacks on {layouts} layouts, {len(faults)} got through",
+        layouts > 50 and not faults,
+    )
+
+
 def look_alikes(formats: Sequence[str]) -> Iterator[Figure]:
     """B4."""
     texts, runs, faults = text_proofs.look_alikes(formats)
@@ -256,6 +268,13 @@ def proofs_of_taught(formats: Sequence[str], extent: proofs.Extent) -> Iterator[
         "tests/embedded/test_injections.py: every format's own marks in results, errors, user text, reasoning, "
         "refusals, file contents, arguments and tool names. Target: 500 strings, 0 invocations",
         injections,
+    )
+    yield Proof(
+        "A prompt has only the marks of its layout",
+        "tests/embedded/prompt_attacks.py: every mark of the layout and of other tokenizers, whole, in halves at every "
+        "place, doubled and nested, in all places of a conversation that hold content, and in one alone; counted "
+        "beside harmless content of the same characters. Target: 0 got through",
+        lambda: prompt_marks(extent),
     )
     yield look_alike_proof(formats)
     yield Proof(

@@ -42,6 +42,7 @@ class Extent(msgspec.Struct, frozen=True):
     mutations: int = 100_000
     round_trips: int = 1_000_000
     hostile: int = 10_000_000
+    prompt_attacks: int = 1_000
 
 
 FULL = Extent()
@@ -53,6 +54,7 @@ QUICK = Extent(
     mutations=2_000,
     round_trips=12_500,
     hostile=400_000,
+    prompt_attacks=200,
 )
 
 

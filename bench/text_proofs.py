@@ -27,6 +27,7 @@ from embedded.family_answers import family_round_trips
 from embedded.family_soups import a_call, check_family_soup
 from embedded.injections import INJECTIONS  # `text_fuzz` made the tests' modules findable
 from embedded.look_alikes import LOOK_ALIKES
+from embedded.prompt_attacks import LAYOUTS, PLACES, Attack, got_through, some_attacks
 from embedded.random_calls import round_trips
 
 READERS = ("xml", "json", "sentinel")
@@ -91,12 +92,25 @@ def _ways_to_cut(text: str, rng: random.Random, extent: Extent) -> Iterator[list
         yield random_pieces(text, rng, one_by_one=0.0)
 
 
-# B2, B4
+# B2, B4, prompts
 
 
 def injections() -> tuple[int, int, int]:
     """How many strings, and the tests of every format and place that pass and fail with all of them."""
     return len(INJECTIONS), *run_tests("tests/embedded/test_injections.py")
+
+
+def prompt_marks(each: int) -> tuple[int, int, list[str]]:
+    """Layouts of prompts, attacks on them (so many on each at most), and those that changed the marks of one."""
+    with ProcessPoolExecutor(JOBS) as pool:
+        met = list(pool.map(partial(_prompt_marks, each=each), LAYOUTS))
+    return len(LAYOUTS), sum(tried for tried, _ in met), [fault for _, faults in met for fault in faults]
+
+
+def _prompt_marks(layout: str, *, each: int) -> tuple[int, list[str]]:
+    tried = some_attacks(layout, each)
+    tried += [Attack(attack.mark, attack.words, number % PLACES) for number, attack in enumerate(tried)]
+    return len(tried), [f"{layout} {attack}: {through}" for attack in tried if (through := got_through(layout, attack))]
 
 
 def look_alikes(formats: Sequence[str]) -> tuple[int, int, list[str]]:
