@@ -17,8 +17,8 @@ from typing import Final
 import msgspec
 
 from .limits import DEFAULT_LIMITS, Limits
+from .strict_json import BLANKS
 
-_WHITESPACE: Final = " \t\n\r"
 _HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _LONE_SURROGATE: Final = "\ufffd"
@@ -113,7 +113,7 @@ class JsonReader:
         if self._state == _STRING and '"' not in text and "\\" not in text and not self._high and not self._in_key:
             return [FieldDelta(self._path, text)] if text else []
         at = self._read(text, 0)
-        if at < len(text) and text[at:].strip(_WHITESPACE):
+        if at < len(text) and text[at:].strip(BLANKS):
             self.broken = True
         out, self._out = self._out, []
         return out
@@ -132,7 +132,7 @@ class JsonReader:
                 at = _RUNS[state](self, text, at)
                 continue
             mark = text[at]
-            if mark in _WHITESPACE:
+            if mark in BLANKS:
                 at += 1
             elif move := _MOVES[state].get(mark):
                 move(self)
@@ -412,4 +412,4 @@ _SCALARS: Final[Mapping[str, Mapping[str, str]]] = {
     **{word: {} for word in ("true", "false", "null")},
 }
 _WHOLE_SCALARS: Final = frozenset({"zero", "whole", "fraction", "exponent", "true", "false", "null"})
-_AFTER_SCALAR: Final = _WHITESPACE + ",]}"
+_AFTER_SCALAR: Final = BLANKS + ",]}"

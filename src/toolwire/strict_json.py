@@ -11,6 +11,9 @@ from typing import Any, NoReturn
 
 from .limits import DEFAULT_LIMITS, Limits
 
+BLANKS = " \t\n\r"
+"""White space in JSON. What else Unicode counts as such is a character like any other, and no JSON."""
+
 
 class NotStrict(ValueError):
     """Why a text is no strict JSON, in words for a person or a model. Internal: it becomes a call's `problem`."""
@@ -21,7 +24,7 @@ def parse_arguments(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any
 
     No text at all, and `null`, mean a call without arguments: that is what providers send for tools that take none.
     """
-    if not text or text.isspace():
+    if not text.strip(BLANKS):
         return {}
     value = parse(text, limits)
     if value is None:
@@ -38,7 +41,7 @@ def _fault(error: json.JSONDecodeError) -> tuple[str, int]:
         return words, error.pos
     # Python 3.13 and later find the comma; those before find what comes after it.
     rest = error.doc[error.pos + 1 :]
-    position = error.pos + 1 + len(rest) - len(rest.lstrip(" \t\n\r"))
+    position = error.pos + 1 + len(rest) - len(rest.lstrip(BLANKS))
     is_object = words.endswith("object")
     return "Expecting property name enclosed in double quotes" if is_object else "Expecting value", position
 

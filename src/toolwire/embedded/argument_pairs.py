@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..strict_json import BLANKS
 from ..tools.registry import ToolRegistry
 from .arguments import Shape
 from .branches import ALL_KINDS
@@ -116,7 +117,7 @@ def _read_arguments(scanner: Scanner, call: TaggedCall, tags: PairTags, calls: S
 
 def _narrowed(shape: Shape, kind: str) -> Shape | None:
     """The shape of a value that says of which type it is, if the schema allows that type beside others."""
-    kind = kind.partition("[")[0].strip().lower()
+    kind = kind.partition("[")[0].strip(BLANKS).lower()
     if kind not in ALL_KINDS or kind not in shape.kinds or len(shape.kinds) == 1:
         return None
     return Shape({"type": kind}, {})

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..json_reader import JsonReader
-from ..strict_json import NotStrict, parse
+from ..strict_json import BLANKS, NotStrict, parse
 from ..tools.definition import ToolDefinition
 from .branches import (
     ALL_KINDS,
@@ -112,7 +112,7 @@ class Shape:
 
     def json_of(self, text: str) -> str:
         """The JSON of the value that this text is, by the rule above."""
-        for string in (text, bare := text.strip()):
+        for string in (text, bare := text.strip(BLANKS)):
             if self.allows_string(string):
                 return json_text(string)
         kind = _kind_of(bare)

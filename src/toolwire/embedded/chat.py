@@ -13,7 +13,6 @@ own layout wants it otherwise: reasoning of earlier answers goes, and some are t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import groupby
@@ -28,14 +27,13 @@ from ..providers.request import as_message
 from ..tools.definition import ToolDefinition
 from ..tools.registry import ToolRegistry
 from .choosing import named_format
-from .control_marks import control_marks
+from .control_marks import control_marks, tags
 from .format import CallToWrite, Chat, Format, write_calls
 from .models import has_other_turns
 from .prose import opens_reasoning as ends_with_opening
 from .registry import AUTO
 
 _BETWEEN = "\n\n"
-_TAG = re.compile(r"</?[A-Za-z][\w|:.-]*>")
 _ANY_TOOL = ToolDefinition("f", "F.", {"type": "object", "properties": {"p": {"type": "string"}}})
 
 Pieces = list[tuple[str, bool]]
@@ -347,7 +345,7 @@ class _Layout:
 @cache
 def _tags(chat: Chat) -> tuple[str, ...]:
     """The tags around what the model is told of its tools: plain text to its tokenizer, but the list ends with one."""
-    return tuple(dict.fromkeys(_TAG.findall(chat.tools([_ANY_TOOL]))))
+    return tags(chat.tools([_ANY_TOOL]))
 
 
 def _no_media(part: MediaPart) -> ConfigError:

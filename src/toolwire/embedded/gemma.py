@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..strict_json import BLANKS
 from ..tools.definition import ToolDefinition
 from ..tools.registry import ToolRegistry
 from .arguments import Shape, shape_of
@@ -61,7 +62,7 @@ def begins(scanner: Scanner, tools: ToolRegistry | None, marks: Marks) -> dict[s
         if not (yield from scanner.read_literal(CALL)):
             return False
         size = scanner.held_length
-        name = (yield from read_name(scanner, "{")).strip()
+        name = (yield from read_name(scanner, "{")).strip(BLANKS)
         call = TaggedCall(scanner, tools, marks.quote, marks.quote)
         if name:
             call.begin(name)
@@ -168,7 +169,7 @@ class _Object:
                 return None
         else:
             longest = 16 * scanner.limits.name
-            word = (yield from scanner.read_word(_BARE_KEY, longest + 1)).strip()
+            word = (yield from scanner.read_word(_BARE_KEY, longest + 1)).strip(BLANKS)
             if not word or len(word) > longest:
                 return None
             pieces = [word]
@@ -198,7 +199,7 @@ class _Object:
     def _bare(self, shape: Shape) -> Wait[str]:
         """Reads a value without marks: a number or a word where there is a place for one, otherwise text."""
         longest = 16 * self._scanner.limits.name
-        word = (yield from self._scanner.read_word(_BARE, longest + 1)).strip()
+        word = (yield from self._scanner.read_word(_BARE, longest + 1)).strip(BLANKS)
         if not word or len(word) > longest:
             return "a value is missing"
         json = WORDS.get(word) or (word if number(word) == word else "")
@@ -235,7 +236,7 @@ def write_value(value: Any, quote: str) -> str:
 
 
 def _key(key: str, quote: str) -> str:
-    bare = key and key == key.strip() and all(letter in _BARE_KEY for letter in key)
+    bare = key and key == key.strip(BLANKS) and all(letter in _BARE_KEY for letter in key)
     return key if bare else write_value(key, quote)
 
 

@@ -19,12 +19,13 @@ import msgspec
 
 from ..errors import LimitExceeded
 from ..limits import DEFAULT_LIMITS, Limits
+from ..strict_json import BLANKS
 
 T = TypeVar("T")
 Wait = Generator[None, None, T]
 """What waits for text and then gives a `T`: call it with `yield from`."""
 
-SPACE = frozenset(" \t\r\n")
+SPACE = frozenset(BLANKS)
 SLICE = 4096
 """Characters that a reader gets at once: what a search costs is bounded by it, however much is fed."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from ..strict_json import BLANKS
 from ..tools.registry import ToolRegistry
 from .arguments import Shape, shape_of
 from .broken import pass_broken
@@ -252,6 +253,6 @@ def _may_be_listed(shape: Shape) -> bool:
 
 def _short_json(shape: Shape, text: str) -> str:
     """The JSON of a value that came as a whole."""
-    if text.strip() == "None" and "null" in shape.kinds and not shape.allows_string("None"):
+    if text.strip(BLANKS) == "None" and "null" in shape.kinds and not shape.allows_string("None"):
         return "null"
     return shape.json_of(text)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ..messages import MediaPart, Message, OpaquePart, Part, TextPart, ThinkingPart, ToolCallPart, Written
+from ..strict_json import BLANKS
 from .collected import CallSegment, Segment
 from .segments import SegmentType
 
@@ -70,7 +71,7 @@ def _call_part(segment: CallSegment, lead: str) -> ToolCallPart:
     written = Written(segment.format, lead + segment.text, segment.late_id) if segment.format else None
     if arrived.arguments is None:
         return ToolCallPart(segment.segment_id, arrived.name, provider_data=segment.provider_data, written=written)
-    raw = arrived.raw.strip()
+    raw = arrived.raw.strip(BLANKS)
     return ToolCallPart(
         segment.segment_id,
         arrived.name,
