@@ -33,10 +33,12 @@ def call(place: int, expression: str) -> Message:
     return Message("assistant", [ToolCallPart(f"e{place}", "calculate", {"expression": expression})])
 
 
-async def complete(url: str, prompt: Prompt) -> AsyncIterator[str]:
+async def complete(model: LocalModel, prompt: Prompt) -> AsyncIterator[str]:
     """The raw text of an answer, as it comes."""
     body = {"prompt": prompt.text, "stop": list(prompt.stop), "max_tokens": 80, "temperature": 0, "stream": True}
-    async with aiohttp.ClientSession() as session, session.post(f"{url}/completions", json=body) as response:
+    headers = {"Authorization": f"Bearer {model.key.reveal()}"}
+    url = f"{model.base_url}/completions"
+    async with aiohttp.ClientSession() as session, session.post(url, json=body, headers=headers) as response:
         assert response.status == 200
         async for line in response.content:
             data = line.decode().removeprefix("data: ").strip()
@@ -44,11 +46,11 @@ async def complete(url: str, prompt: Prompt) -> AsyncIterator[str]:
                 yield json.loads(data)["choices"][0]["text"]
 
 
-async def answer(url: str, messages: list[Message], tools: list[ToolDefinition]) -> TextStream:
+async def answer(model: LocalModel, messages: list[Message], tools: list[ToolDefinition]) -> TextStream:
     prompt = render_prompt(messages, tools, "hermes")
     stream = TextStream("hermes", tools, reasoning=prompt.reasoning)
     pieces = 0
-    async for text in complete(url, prompt):
+    async for text in complete(model, prompt):
         stream.feed(text)
         pieces += 1
     stream.close()
@@ -70,7 +72,7 @@ async def test_a_raw_turn(tmp_path: Path) -> None:
     for place, (asked, expression) in enumerate(SUMS):
         shown += [user(asked), call(place, expression)]
     async with LocalModel() as model:
-        asking = await answer(model.base_url, [*shown, user(QUESTION)], [tool])
+        asking = await answer(model, [*shown, user(QUESTION)], [tool])
         (invocation,) = asking.invocations
         assert (invocation.tool_name, invocation.arguments) == ("calculate", {"expression": "12 * 7"})
         assert asking.message.text.strip() == ""
@@ -81,7 +83,7 @@ async def test_a_raw_turn(tmp_path: Path) -> None:
             *(user("What is 3 + 4?"), call(0, "3 + 4"), tool_results([ToolResultPart("e0", "calculate", "3 + 4 = 7")])),
             *(Message("assistant", "3 + 4 is 7."), user(QUESTION), asking.message, tool_results([result.part()])),
         ]
-        ending = await answer(model.base_url, told, [tool])
+        ending = await answer(model, told, [tool])
     assert ending.invocations == []
     assert "84" in ending.message.text
 

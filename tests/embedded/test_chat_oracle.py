@@ -29,7 +29,7 @@ HERMES = text_format("hermes")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+async def model(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LocalModel]:
     """A server that uses the file's own template, since to it the file is not the embedded model's."""
     weights = install_weights()
     other = tmp_path_factory.mktemp("weights") / "other.gguf"
@@ -38,12 +38,14 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     except OSError:
         shutil.copy(weights, other)
     async with LocalModel(other) as model:
-        yield model.base_url.removesuffix("/v1")
+        yield model
 
 
-async def laid_out(url: str, turns: list[tuple[str, str]]) -> str:
+async def laid_out(model: LocalModel, turns: list[tuple[str, str]]) -> str:
     body = {"messages": [{"role": role, "content": content} for role, content in turns]}
-    async with aiohttp.ClientSession() as session, session.post(f"{url}/apply-template", json=body) as response:
+    headers = {"Authorization": f"Bearer {model.key.reveal()}"}
+    url = model.base_url.removesuffix("/v1") + "/apply-template"
+    async with aiohttp.ClientSession() as session, session.post(url, json=body, headers=headers) as response:
         assert response.status == 200
         answer: dict[str, Any] = await response.json()
     return str(answer["prompt"])
@@ -89,6 +91,6 @@ CASES: dict[str, tuple[list[Message], list[tuple[str, str]]]] = {
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("case", CASES)
-async def test_turns_stand_as_the_models_own_template_puts_them(url: str, case: str) -> None:
+async def test_turns_stand_as_the_models_own_template_puts_them(model: LocalModel, case: str) -> None:
     messages, turns = CASES[case]
-    assert render_prompt(messages, TOOLS, "hermes").text == await laid_out(url, turns)
+    assert render_prompt(messages, TOOLS, "hermes").text == await laid_out(model, turns)

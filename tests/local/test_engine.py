@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,28 @@ async def test_noise_on_standard_output_does_not_hide_the_address(
     assert model.base_url == ""
 
 
+def what_others_see(pid: int) -> bytes:
+    """A process's arguments and variables; nothing where the system does not say."""
+    folder = Path(f"/proc/{pid}")
+    return b"".join((folder / name).read_bytes() for name in ("cmdline", "environ")) if folder.is_dir() else b""
+
+
+async def test_only_who_started_it_knows_the_key(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted = tmp_path / "noted"
+    fake_engine(tmp_path, monkeypatch, f"open({str(noted)!r}, 'w').write(' '.join(params.api_keys))")
+    seen = seen_processes(monkeypatch)
+    keys: list[str] = []
+    model = LocalModel(gguf)
+    for _ in range(2):
+        async with model:
+            keys.append(model.key.reveal())
+            assert noted.read_text() == keys[-1]
+            assert keys[-1].encode() not in what_others_see(seen[-1].pid)
+        assert not model.key
+    assert min(map(len, keys)) >= 43
+    assert keys[0] != keys[1]
+
+
 async def test_start_and_stop_can_be_repeated(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_engine(tmp_path, monkeypatch)
     model = LocalModel(gguf)
@@ -418,7 +441,7 @@ def ask(model: LocalModel, body: dict[str, Any]) -> list[dict[str, Any]]:
     request = urllib.request.Request(
         f"{model.base_url}/chat/completions",
         json.dumps(body | {"stream": True}).encode(),
-        {"Content-Type": "application/json"},
+        {"Content-Type": "application/json", "Authorization": f"Bearer {model.key.reveal()}"},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         lines = [line.decode().strip() for line in answer]
@@ -440,10 +463,27 @@ def test_the_weights_are_what_the_constants_say() -> None:
 def test_the_server_names_its_model(local_model: LocalModel) -> None:
     assert local_model.needs_shaping
     assert local_model.base_url.startswith("http://127.0.0.1:")
-    with urllib.request.urlopen(f"{local_model.base_url}/models", timeout=10) as answer:
+    request = urllib.request.Request(
+        f"{local_model.base_url}/models", headers={"Authorization": f"Bearer {local_model.key.reveal()}"}
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
         names = [each["id"] for each in json.load(answer)["data"]]
         assert not answer.headers["Access-Control-Allow-Origin"], "no web page may read the answer"
     assert names == [local_model.model] == ["smollm2-135m"]
+
+
+@pytest.mark.thorough
+@pytest.mark.xdist_group("local-model")
+@pytest.mark.parametrize("key", ["", "Bearer ", "Bearer x", "Basic x"])
+def test_nobody_is_answered_without_the_key(local_model: LocalModel, key: str) -> None:
+    server = local_model.base_url.removesuffix("/v1")
+    body = json.dumps({"prompt": "x", "content": "x", "messages": [{"role": "user", "content": "x"}]}).encode()
+    for path in ("/v1/chat/completions", "/v1/completions", "/completion", "/tokenize", "/apply-template", "/infill"):
+        request = urllib.request.Request(server + path, body, {"Content-Type": "text/plain", "Authorization": key})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=10)
+        assert refused.value.code == 401, path
+        refused.value.close()
 
 
 @pytest.mark.thorough

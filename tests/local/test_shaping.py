@@ -585,7 +585,9 @@ QUICK = ("read_file", "list_files")
 
 def complete(model: LocalModel, body: Body) -> Body:
     request = urllib.request.Request(
-        f"{model.base_url}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        f"{model.base_url}/chat/completions",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json", "Authorization": f"Bearer {model.key.reveal()}"},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         message: Body = json.load(answer)["choices"][0]["message"]

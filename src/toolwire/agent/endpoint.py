@@ -19,7 +19,7 @@ from ..messages import Message
 from ..providers.catalog import split_model
 from ..providers.endpoint import Endpoint, resolve
 from ..providers.media import media_rule
-from ..redaction import NO_SECRET, PIECE, Secret
+from ..redaction import PIECE, Secret
 from ..refusals import secrets_of_user
 from ..transport import HttpRequest
 
@@ -81,7 +81,7 @@ class Connection:
     @property
     def key(self) -> Secret:
         """The key that requests carry; it goes nowhere else."""
-        return self._named.key
+        return self._endpoint.key
 
     @property
     def secrets(self) -> list[Secret]:
@@ -117,7 +117,7 @@ class Connection:
         await model.start()
         self._local = model
         self._is_tiny = model.needs_shaping
-        self._endpoint = msgspec.structs.replace(endpoint, model=model.model, base_url=model.base_url, key=NO_SECRET)
+        self._endpoint = msgspec.structs.replace(endpoint, model=model.model, base_url=model.base_url, key=model.key)
 
     def request(
         self,

@@ -1,7 +1,8 @@
 """The child process of `engine`: llama.cpp on a free loopback port, until the parent is gone.
 
-Run as a script by the parent, with nothing of Toolwire imported. It prints one JSON line on standard output, either
-`{"base_url": ...}` when it is ready or `{"error": ...}`, and reads standard input only to learn that it has closed.
+Run as a script by the parent, with nothing of Toolwire imported. It reads one line from standard input, the token that
+every request must carry, and after that only to learn that it has closed. It prints one JSON line on standard output,
+either `{"base_url": ...}` when it is ready or `{"error": ...}`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = _private_stdout()
     _die_with_parent_thread(True)
+    token = _read_token()
     threading.Thread(target=_watch_stdin, daemon=True).start()
     threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
     try:
-        server = _serve(options)
+        server = _serve(options, token)
     except ModuleNotFoundError as error:
         _say(answers, {"error": "missing", "detail": str(error)})
         sys.exit(1)
@@ -50,7 +52,7 @@ def main() -> None:
     threading.Event().wait()
 
 
-def _serve(options: argparse.Namespace) -> Any:
+def _serve(options: argparse.Namespace, token: str) -> Any:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -68,7 +70,8 @@ def _serve(options: argparse.Namespace) -> Any:
     params.verbosity = 1
     params.ui = False
     params.endpoint_slots = False
-    # No web page may talk to the server: only programs on this machine, which send no Origin.
+    # Only our parent may talk to the server: no web page, no other user of the machine, no command of a model.
+    params.api_keys = [token]
     params.cors_origins = ""
     if options.template is not None:
         params.chat_template = options.template.read_text(encoding="utf-8")
@@ -85,6 +88,17 @@ def _private_stdout() -> TextIO:
 def _say(answers: TextIO, message: dict[str, str]) -> None:
     answers.write(json.dumps(message) + "\n")
     answers.flush()
+
+
+def _read_token() -> str:
+    """The first line of standard input: unlike an argument or a variable, no other process can look it up."""
+    line = b""
+    while not line.endswith(b"\n"):
+        come = os.read(0, 1)
+        if not come:
+            os._exit(0)
+        line += come
+    return line.decode("ascii").strip()
 
 
 def _watch_stdin() -> None:

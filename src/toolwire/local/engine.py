@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,7 @@ import msgspec
 
 from ..errors import LocalModelError, ToolwireError
 from ..extras import missing_extra, require
+from ..redaction import NO_SECRET, Secret
 from .library import import_failed
 from .weights import SMOLLM2, installed_weights
 
@@ -39,6 +41,7 @@ class LocalModel:
 
         async with LocalModel() as model:
             model.base_url      # "http://127.0.0.1:41234/v1"
+            model.key           # what requests carry: Authorization: Bearer …
 
     Without `path` it is the embedded default, whose requests should go through `shape_request` (`needs_shaping`); any
     other GGUF file is served with its own chat template and unshaped. Raises `LocalModelError`.
@@ -50,6 +53,8 @@ class LocalModel:
         self.needs_shaping = self.path is None or (default is not None and self.path.resolve() == default.resolve())
         self.model = SMOLLM2.name if self.path is None or self.needs_shaping else self.path.stem
         self.base_url = ""
+        self.key = NO_SECRET
+        """Another one at every start."""
         self._context = context
         self._process: asyncio.subprocess.Process | None = None
 
@@ -73,7 +78,9 @@ class LocalModel:
                 env=_environment(),
                 start_new_session=True,
             )
+            self.key = Secret(secrets.token_urlsafe(32))
             try:
+                await _tell(process, self.key)
                 answer = await _first_answer(process, seconds, path)
             except BaseException:
                 with contextlib.suppress(ProcessLookupError):
@@ -92,7 +99,7 @@ class LocalModel:
     async def stop(self) -> None:
         """End the child: ask by closing its input, then terminate, then kill. Safe to call twice."""
         process, self._process = self._process, None
-        self.base_url = ""
+        self.base_url, self.key = "", NO_SECRET
         if process is None:
             return
         if process.stdin is not None:
@@ -124,6 +131,14 @@ class LocalModel:
             *("--context", str(self._context)),
             *template,
         ]
+
+
+async def _tell(process: asyncio.subprocess.Process, key: Secret) -> None:
+    """Tell the child the key, where nobody else can read it."""
+    assert process.stdin is not None
+    process.stdin.write(f"{key.reveal()}\n".encode())
+    with contextlib.suppress(ConnectionError):  # it has ended already: its answer says why
+        await process.stdin.drain()
 
 
 async def _first_answer(process: asyncio.subprocess.Process, seconds: float, path: Path) -> dict[str, Any]:
