@@ -117,7 +117,7 @@ def test_marks_go_back() -> None:
 CUT: list[dict[str, Any]] = [
     {"content": "x" * 50_000},
     {"content": "line\n" * 5_000},
-    {"content": "\n" * 300},
+    {"content": ("\n" * 9 + "}") * 300},
     {"content": "\u200b" * 5_000},
     {"content": [f"item {number}" for number in range(5_000)]},
     {f"name{number}": number for number in range(5_000)},
@@ -158,8 +158,8 @@ def test_just_as_much_as_fits_is_shown_whole() -> None:
     fits = "x" * (SHOWN_CHARACTERS - len("a: "))
     assert show_arguments({"a": fits}).complete
     assert not show_arguments({"a": f"{fits}x"}).complete
-    assert show_arguments({"a": "\n" * (SHOWN_LINES - 2)}).complete
-    assert not show_arguments({"a": "\n" * (SHOWN_LINES - 1)}).complete
+    assert show_arguments({"a": "x\n" * (SHOWN_LINES - 2)}).complete
+    assert not show_arguments({"a": "x\n" * (SHOWN_LINES - 1)}).complete
 
 
 MISTAKES = [
@@ -208,7 +208,13 @@ WARNED: list[tuple[dict[str, Any], list[str]]] = [
     ({"a": "x\u200by\u200b\x1b"}, ["a holds 3 hidden characters, shown as ‹ESC›, ‹U+200B›"]),
     ({"a": {"b\u202e": [1]}}, ["a holds 1 hidden character, shown as ‹U+202E›"]),
     ({"a\u200b": 1}, ["a‹U+200B› holds 1 hidden character, shown as ‹U+200B›"]),
-    ({"url": "https://pаypal.com"}, ["url mixes Cyrillic and Latin letters in one word: pаypal (а is U+0430)"]),
+    (
+        {"url": "https://pаypal.com"},
+        [
+            "url mixes Cyrillic and Latin letters in one word: pаypal (а is U+0430)",
+            "url names the host pаypal.com, which is xn--pypal-4ve.com",
+        ],
+    ),
     ({"a": ["ｒm"]}, ["a mixes Fullwidth and Latin letters in one word: ｒm (ｒ is U+FF52)"]),
     ({"a": "שלום"}, ["a holds letters written from right to left: they may be drawn in another order"]),
     (
@@ -221,6 +227,79 @@ WARNED: list[tuple[dict[str, Any], list[str]]] = [
 @pytest.mark.parametrize(("arguments", "told"), WARNED, ids=[repr(arguments)[:40] for arguments, _ in WARNED])
 def test_what_may_be_misread_is_told(arguments: dict[str, Any], told: list[str]) -> None:
     assert warnings(arguments) == told
+
+
+HOSTS = {
+    "https://exämple.com/a": "exämple.com, which is xn--exmple-cua.com",
+    "https://user:pw@аррӏе.com:8080/": "аррӏе.com, which is xn--80ak6aa92e.com",
+    "see https://bücher.example and": "bücher.example, which is xn--bcher-kva.example",
+    "http://例え.jp?x": "例え.jp, which is xn--r8jz45g.jp",
+    "https://example\u3002com/": "example\u3002com, which is example.com",
+    "https://ｅxample.com/": "ｅxample.com, which is example.com",
+    "curl -s раураl.example": "раураl.example, which is xn--l-7sba6dbr.example",
+    "ssh root@häst": "häst, which is xn--hst-qla",
+    "git push git@gıthub.com:a/b": "gıthub.com, which is xn--gthub-n4a.com",
+    "wget 'exämple.com/x'": "exämple.com, which is xn--exmple-cua.com",
+}
+
+
+@pytest.mark.parametrize("text", HOSTS)
+def test_the_ascii_of_a_host_is_told(text: str) -> None:
+    assert any(warning.endswith(f"names the host {HOSTS[text]}") for warning in warnings({"command": text}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://example.com/größe",
+        "git add größe.txt",
+        "Schöne Grüße. Bis morgen.",
+        "a@b.example schrieb: gut gelöst.",
+        "cat ñandú.md && python größe.py",
+        "z.B. für x://",
+    ],
+)
+def test_no_host_is_seen_in_other_words(text: str) -> None:
+    assert not any("host" in warning for warning in warnings({"command": text}))
+
+
+PUSHED = {
+    f"ls{' ' * 240}; rm -rf x": ("ls‹240 BLANKS›; rm -rf x", "240 blanks in a row"),
+    f"ls{' ' * 40}x": ("ls‹40 BLANKS›x", "40 blanks in a row"),
+    f"ls{chr(10) * 98}rm x": ("| ls\n| ‹97 EMPTY LINES›\n| rm x", "97 empty lines in a row"),
+    f"ls\n{(' ' * 3 + chr(10)) * 30}rm x": ("| rm x", "30 empty lines in a row"),
+    f"ls{chr(9) * 90}rm x": ("‹TAB›rm x", "90 tabs in a row"),
+}
+
+
+@pytest.mark.parametrize("command", PUSHED, ids=range(len(PUSHED)))
+def test_what_pushes_the_rest_out_of_sight_is_marked_and_told(command: str) -> None:
+    shown, told = PUSHED[command]
+    text = show_arguments({"command": command}).text
+    assert shown in text
+    assert read_arguments(text) == {"command": command}
+    assert any(told in warning for warning in warnings({"command": command}))
+    listed = show_arguments({"commands": [command, {command: 1}]}).text
+    assert read_arguments(listed) == {"commands": [command, {command: 1}]}
+
+
+def test_code_is_shown_as_it_is() -> None:
+    """Indented and aligned, with empty lines between its parts."""
+    code = f"def f():\n{' ' * 36}return 1\n{chr(10) * 4}x = 1{' ' * 30}# one\n"
+    assert "BLANKS" not in show_arguments({"content": code}).text
+    assert "EMPTY" not in show_arguments({"content": code}).text
+    assert warnings({"content": code}) == []
+
+
+@pytest.mark.parametrize("text", [" " * 2_500_039, " " * 2_500_040, "a" + "\n" * 2_000_050 + "b"], ids=len)
+def test_very_long_runs_go_back(text: str) -> None:
+    assert read_arguments(whole_text({"a": text})) == {"a": text}
+
+
+@pytest.mark.parametrize("mark", ["‹39 BLANKS›", "‹9 EMPTY LINES›", "‹1000001 BLANKS›", "‹٤٠ BLANKS›", "‹40 blanks›"])
+def test_no_other_mark_is_a_run(mark: str) -> None:
+    with pytest.raises(NotStrict):
+        read_arguments(f"a: x{mark}")
 
 
 def test_warnings_are_bounded() -> None:

@@ -1,5 +1,7 @@
 """Characters that a person cannot see or a terminal obeys, and the marks that stand for them: ‹U+202E›, ‹TAB›.
 
+A run of blanks or empty lines so long that what follows it may lie outside of the window is one mark: ‹240 BLANKS›.
+
 The one table of them. A mark begins with `‹`, and a `‹` of the text itself is marked too, so that marked text goes
 back to exactly the text it was made of and nothing else in it needs an escape.
 """
@@ -7,6 +9,7 @@ back to exactly the text it was made of and nothing else in it needs an escape.
 from __future__ import annotations
 
 import unicodedata
+from itertools import groupby
 from string import hexdigits
 
 from ..strict_json import NotStrict
@@ -49,6 +52,13 @@ that join the one before, an empty Braille cell, forms and skin colours of an em
 
 _NAMES = {"\t": "TAB", "\n": "LF", "\r": "CR", "\x1b": "ESC"}
 _CHARACTERS = {name: char for char, name in _NAMES.items()}
+MANY_BLANKS = 40
+"""Blanks in a row that are shown as one mark: more than code is indented by, less than pushes anything off a screen."""
+MANY_LINES = 10
+"""Empty lines in a row that are."""
+LONGEST_RUN = 1_000_000
+"""What one mark stands for at most; a longer run is several marks."""
+_RUNS = {"BLANKS": (" ", MANY_BLANKS), "EMPTY LINES": ("\n", MANY_LINES)}
 _STACKED = 3
 """Combining marks on one letter: as many as any language writes. More of them run into the lines around."""
 
@@ -74,12 +84,12 @@ def mark(char: str) -> str:
 def marked(text: str) -> str:
     """The text on one line with a mark for everything that would not be seen as it is. `unmarked` takes it back."""
     if text.isascii() and text.isprintable():
-        return text
+        return _with_runs(text)
     characters = set(text)
     marks = {char: mark(char) for char in characters if is_marked(char)}
     combining = {char for char in characters if unicodedata.category(char)[0] == "M" and char not in marks}
     if not combining:
-        return text.translate({ord(char): shown for char, shown in marks.items()}) if marks else text
+        return _with_runs(text.translate({ord(char): shown for char, shown in marks.items()}) if marks else text)
     made = []
     room = 0
     for char in text:
@@ -91,7 +101,26 @@ def marked(text: str) -> str:
             room -= 1
         else:
             made.append(mark(char))
-    return "".join(made)
+    return _with_runs("".join(made))
+
+
+def _with_runs(text: str) -> str:
+    """The text with marks for long runs of blanks."""
+    if " " * MANY_BLANKS not in text:
+        return text
+    pieces = ("".join(group) for _, group in groupby(text, " ".__eq__))
+    return "".join(_run(len(piece)) if piece.startswith(" " * MANY_BLANKS) else piece for piece in pieces)
+
+
+def _run(size: int) -> str:
+    whole, rest = divmod(size, LONGEST_RUN)
+    mark = f"‹{rest} BLANKS›" if rest >= MANY_BLANKS else " " * rest
+    return f"‹{LONGEST_RUN} BLANKS›" * whole + mark
+
+
+def mark_lines(count: int) -> str:
+    """The mark of so many empty lines in a row, on a line of its own: `unmarked` gives the line ends between them."""
+    return f"‹{count} EMPTY LINES›"
 
 
 def unmarked(text: str) -> str:
@@ -108,6 +137,11 @@ def unmarked(text: str) -> str:
 
 
 def _character(name: str) -> str:
+    size, _, kind = name.partition(" ")
+    if kind in _RUNS and size.isascii() and size.isdecimal() and len(size) <= len(str(LONGEST_RUN)):
+        character, least = _RUNS[kind]
+        if least <= int(size) <= LONGEST_RUN:
+            return character * (int(size) - (character == "\n"))
     code = name.removeprefix("U+")
     if code != name and 4 <= len(code) <= 6 and all(char in hexdigits for char in code) and int(code, 16) <= 0x10FFFF:
         return chr(int(code, 16))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
-from .hidden import is_marked, mark, marked
+from .foreign_hosts import foreign_hosts
+from .hidden import MANY_BLANKS, MANY_LINES, is_marked, mark, marked
 
 MAX_WARNINGS = 10
 _TOLD = 5
@@ -22,17 +24,21 @@ _ALIKE = frozenset(
 
 
 def warnings(arguments: dict[str, Any]) -> list[str]:
-    """Hidden characters, letters of several scripts in one word and letters written from right to left.
+    """Hidden characters, letters of several scripts in one word, letters written from right to left, names of hosts in
+    letters that few keyboards have, and blanks or empty lines that push what follows out of sight.
 
     One sentence each for the person, with nothing hidden in it. Linear in the size of the arguments.
     """
     found: list[str] = []
     for name, value in arguments.items():
         shown = marked(name)[:_WORD]
-        texts = [text for text in (name, *_texts(value)) if not (text.isascii() and text.isprintable())]
+        every = (name, *_texts(value))
+        found += _pushing(shown, every)
+        texts = [text for text in every if not (text.isascii() and text.isprintable())]
         characters = set().union(*texts)
         found += _hidden(shown, texts, characters)
         found += _mixed(shown, texts, characters)
+        found += foreign_hosts(shown, texts)
         if any(unicodedata.bidirectional(char) in ("R", "AL") for char in characters):
             found.append(f"{shown} holds letters written from right to left: they may be drawn in another order")
         if len(found) > MAX_WARNINGS:
@@ -78,6 +84,28 @@ def _mixed(name: str, texts: list[str], characters: set[str]) -> Iterator[str]:
                 kinds = " and ".join(sorted(script.capitalize() for script in mixed))
                 yield f"{name} mixes {kinds} letters in one word: {marked(word[:_WORD])} ({letters})"
                 return
+
+
+def _pushing(name: str, texts: Iterable[str]) -> Iterator[str]:
+    blanks = max((_longest(text, " ") for text in texts if " " * MANY_BLANKS in text), default=0)
+    if blanks:
+        yield f"{name} holds {blanks:,} blanks in a row, shown as ‹{blanks} BLANKS›: more stands behind them"
+    tabs = max((_longest(text, "\t") for text in texts if "\t" * MANY_LINES in text), default=0)
+    if tabs:
+        yield f"{name} holds {tabs:,} tabs in a row: more may stand behind them"
+    lines = max((_empty_lines(text) for text in texts if text.count("\n") > MANY_LINES), default=0)
+    if lines >= MANY_LINES:
+        yield f"{name} holds {lines:,} empty lines in a row: more may stand below them"
+
+
+def _longest(text: str, char: str) -> int:
+    return max(sum(1 for _ in group) for is_char, group in groupby(text, char.__eq__) if is_char)
+
+
+def _empty_lines(text: str) -> int:
+    """How many lines in a row hold nothing that is seen."""
+    runs = groupby(text.split("\n"), lambda line: not line.strip())
+    return max((sum(1 for _ in group) for is_empty, group in runs if is_empty), default=0)
 
 
 def _script(char: str) -> str:

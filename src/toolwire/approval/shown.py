@@ -18,10 +18,12 @@ takes it back. Every line but the first of an argument begins with `|`, a blank 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..strict_json import NotStrict, parse
-from .hidden import mark, marked, unmarked
+from .hidden import LONGEST_RUN, MANY_LINES, mark, mark_lines, marked, unmarked
 
 SHOWN_CHARACTERS = 10_000
 """What a person can be expected to read before they say yes."""
@@ -103,7 +105,7 @@ def _written(value: Any) -> str:
     """The value behind the colon of its name."""
     if isinstance(value, str):
         if "\n" in value:
-            return "".join(f"\n| {line}" if line else "\n|" for line in map(_edged, value.split("\n")))
+            return "".join(f"\n| {line}" if line else "\n|" for line in _block(value))
         plain = _edged(value, both=True)
         return f" {_json(_with_marks(value))}" if not plain or _is_json(plain) else f" {plain}"
     tree = _with_marks(value)
@@ -111,6 +113,17 @@ def _written(value: Any) -> str:
     if len(written) > _JSON_WIDTH and isinstance(tree, list | dict):
         written = _json(tree, indent=2)
     return f" {written}"
+
+
+def _block(text: str) -> Iterator[str]:
+    """The lines of a block, and one line for many empty ones."""
+    for is_empty, group in groupby(text.split("\n"), "".__eq__):
+        lines = list(group)
+        while is_empty and len(lines) >= MANY_LINES:
+            at_once = min(len(lines), LONGEST_RUN)
+            yield mark_lines(at_once)
+            del lines[:at_once]
+        yield from map(_edged, lines)
 
 
 def _edged(line: str, *, both: bool = False) -> str:
