@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from enum import IntEnum, StrEnum
+from itertools import takewhile
 from typing import Any
 
 import msgspec
 
 from ..tools.definition import Risk, ToolDefinition
-from .commands.command_line import Word
+from .commands.command_line import Command, Word
 from .commands.programs import kept_prefix, plain_words, program, sets_harmless
-from .commands.readers import is_meant_by_name
+from .commands.readers import files_read, is_meant_by_name, only_reads
 from .parts import Part, argument
 from .path_patterns import may_hold, path_fits
-from .patterns import command_matches, glob_matches
+from .patterns import command_matches, glob_matches, is_literal, pattern_words, plain
 from .places import Place, Workspace
 
 
@@ -126,7 +127,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         elif part.program and is_meant_by_name(part.command):
             # Whoever allows `git add *` means git, and not what somebody put into the workspace by that name.
             forms = [(Word(part.program), *part.command.words[1:])]
-        return max(_fit(command_matches(pattern, words)) for pattern in self.command for words in forms)
+        patterns = self.command
+        if self.decision is Decision.ALLOW:
+            patterns = tuple(pattern for pattern in patterns if _covers(pattern, part.command))
+        return max((_fit(command_matches(pattern, words)) for pattern in patterns for words in forms), default=Fit.NO)
 
     def _fits_place(self, part: Part, workspace: Workspace) -> Fit:
         if self.decision is Decision.ALLOW:
@@ -160,6 +164,21 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return False
         is_narrow = self.decision is Decision.ALLOW
         return not self.path or any(path_fits(pattern, place, workspace, narrow=is_narrow) for pattern in self.path)
+
+
+def _covers(pattern: str, command: Command) -> bool:
+    """Whether a pattern that allows means what a command does: one for a program that reads leaves no room for options
+    that write or start something, unless it names them.
+    """
+    if is_literal(pattern):
+        return True
+    wanted = pattern_words(pattern)
+    fixed = tuple(Word(plain(word)) for word in takewhile(is_literal, wanted))
+    if not only_reads(program(Command(fixed))):
+        return True
+    named = {place for place, word in enumerate(wanted) if word.startswith("-") and is_literal(word.partition("=")[0])}
+    rest = tuple(word for place, word in enumerate(program(command)) if place not in named)
+    return files_read(msgspec.structs.replace(command, words=rest)) is not None
 
 
 def exact_text(arguments: dict[str, Any]) -> str:

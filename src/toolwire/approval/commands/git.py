@@ -233,6 +233,12 @@ def files_read_by_git(words: Sequence[Word]) -> tuple[Word, ...] | None:
     return (*read.files, *files, *form.reads)
 
 
+def only_reads_by_nature(words: Sequence[Word]) -> bool:
+    """Whether a git command that begins with these words only reads, whatever its operands are."""
+    found = _form_of(words)
+    return found is not None and not found[0].listing and found[0].most >= 1000
+
+
 def git_looks_below(words: Sequence[Word]) -> bool:
     """Whether a git command may show what files of the repository hold that no word of it names."""
     named = subcommand(words)

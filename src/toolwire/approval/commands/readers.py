@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from .command_line import Command, Word, WordKind
-from .git import files_read_by_git, git_looks_below
+from .git import files_read_by_git, git_looks_below, only_reads_by_nature
 from .options import Options, known_options, names, read_options
 from .programs import program, sets_harmless
 from .scripts import is_plain_jq, is_plain_sed
@@ -245,6 +245,15 @@ def files_read(command: Command) -> tuple[Word, ...] | None:
     elif command.name in READERS:
         files = _files_of(READERS[command.name], words)
     return None if files is None or not all(map(_is_tame, files)) else files
+
+
+def only_reads(words: Sequence[Word]) -> bool:
+    """Whether who allows all that begins with these words means to allow reading: `git log`, `find`, `sort`."""
+    if not words:
+        return False
+    if words[0].text == "git":
+        return only_reads_by_nature(words[1:])
+    return words[0].text in READERS or words[0].text in _SPECIAL
 
 
 def looks_below(command: Command) -> bool:
