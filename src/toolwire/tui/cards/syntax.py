@@ -7,13 +7,14 @@ no plug-in is looked for. Colours are those of the theme.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from textual.content import Span
 
+from ..lexers import LINE, MOST_CHARACTERS, Lexer, lexer_for, part_of
 from .growing import GrowingText
 from .line import MUTED, fit
 
@@ -89,8 +90,6 @@ _STYLES = {
     "Generic.Deleted": "$text-error",
 }
 
-_LINE = 240
-"""Characters of a line that are coloured. Longer ones are no code that anyone reads."""
 _NEAR, _FAR = 12, 40
 """Lines between where the reading of a growing text begins and the first line that is shown: up to so many, it begins
 only where a new part of the file does; beyond the second, wherever it must."""
@@ -144,7 +143,7 @@ class CodeTail:
         """Lets the next reading begin as late as it may."""
         good = [at for at in range(start + 1, shown + 1) if at < len(lines) and safe[at - start]]
         parts = [at for at in good if _begins_part(lines, at)]
-        size = sum(min(len(line), _LINE) for line in lines[start:shown])
+        size = sum(min(len(line), LINE) for line in lines[start:shown])
         if parts:
             self._from, self._opener = first + parts[-1], ""
         elif good and (shown - start > _NEAR or size > _CHARACTERS // 2):
@@ -167,18 +166,38 @@ class _Read(NamedTuple):
 
 def _read(lines: Sequence[str], language: str) -> _Read:
     """The colours of these lines. What a reader of somebody else's makes of hostile text is no reason to fail."""
+    lexer = _READERS.get(language)
+    read = _Read([], [])
+    opener: list[str] = []
+    if lexer is None or sum(map(len, lines)) > MOST_CHARACTERS:
+        return _plain(lines)
     try:
-        return _read_by(_READERS.get(language), lines)
+        while (at := len(read.spans)) < len(lines):
+            count = part_of(lines, at)
+            part = _read_by(lexer, [*opener, *lines[at : at + count]])
+            spans, safe = part.spans[len(opener) :], part.safe[len(opener) :]
+            if at + count < len(lines):
+                # The next part begins at a line at which nothing is open, or with the one where that began.
+                open_at = next((line for line in range(count - 1, -1, -1) if safe[line]), 0)
+                if open_at > count // 2:
+                    count, opener = open_at, []
+                elif safe[open_at]:
+                    opener = [lines[at + open_at]]
+            read.spans.extend(spans[:count])
+            read.safe.extend(safe[:count])
+        return read
     except Exception:
-        return _Read([[] for _ in lines], [True] * len(lines))
+        return _plain(lines)
 
 
-def _read_by(lexer: _Reader | None, lines: Sequence[str]) -> _Read:
+def _plain(lines: Sequence[str]) -> _Read:
+    return _Read([[] for _ in lines], [True] * len(lines))
+
+
+def _read_by(lexer: Lexer, lines: Sequence[str]) -> _Read:
     spans: list[list[Span]] = [[] for _ in lines]
     safe = [True] * len(lines)
-    if lexer is None:
-        return _Read(spans, safe)
-    short = [line[:_LINE] for line in lines]
+    short = [line[:LINE] for line in lines]
     starts = [0]
     for line in short:
         starts.append(starts[-1] + len(line) + 1)
@@ -235,13 +254,7 @@ def _styles() -> _Styles:
     return _Styles()
 
 
-class _Reader(Protocol):
-    """A lexer of Pygments."""
-
-    def get_tokens_unprocessed(self, text: str) -> Iterable[tuple[int, Any, str]]: ...
-
-
-_READERS: dict[str, _Reader] = {}
+_READERS: dict[str, Lexer | None] = {}
 
 
 def is_ready(language: str) -> bool:
@@ -256,12 +269,5 @@ async def prepare(*languages: str) -> bool:
     """
     missing = [each for each in languages if each and each not in _READERS]
     for each in missing:
-        _READERS[each] = await asyncio.to_thread(_reader, each)
+        _READERS[each] = await asyncio.to_thread(lexer_for, each)
     return bool(missing)
-
-
-def _reader(language: str) -> _Reader:
-    from pygments.lexers import get_lexer_by_name
-
-    reader: _Reader = get_lexer_by_name(language)
-    return reader

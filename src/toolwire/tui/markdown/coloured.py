@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, String
-from pygments.util import ClassNotFound
 from textual.content import Content, Span
 from textual.highlight import HighlightTheme
 
+from ..lexers import LINE, lexer_for, part_of
+
 STRETCH = 24
 """Lines that are coloured together."""
-_LONGEST_LINE = 500
-"""Code with longer lines than this was written by no person; it is shown without colours."""
-_PLAIN = frozenset({"", "text", "txt", "plain", "plaintext", "output", "console-output", "none"})
 
 
 def coloured(code: Sequence[str], language: str) -> list[Content]:
     """The lines with the colours of their language, as far as it is known."""
-    return _coloured(code, language)[0]
+    made: list[Content] = []
+    while len(made) < len(code):
+        made += _coloured(code[len(made) : len(made) + part_of(code, len(made))], language)[0]
+    return made
 
 
 def stretch(code: Sequence[str], language: str) -> tuple[list[Content], int]:
@@ -28,7 +28,7 @@ def stretch(code: Sequence[str], language: str) -> tuple[list[Content], int]:
 
     That is a line that does not begin within a string or a comment. The last line that is given only tells that.
     """
-    code = code[: STRETCH + 1]
+    code = code[: min(STRETCH + 1, part_of(code))]
     lines, inside = _coloured(code, language)
     most = max(len(code) - 1, 1)
     count = next((count for count in range(most, most // 2, -1) if count not in inside), most)
@@ -37,20 +37,14 @@ def stretch(code: Sequence[str], language: str) -> tuple[list[Content], int]:
 
 def _coloured(code: Sequence[str], language: str) -> tuple[list[Content], set[int]]:
     """The lines, and the numbers of those that begin within a string or a comment."""
-    name = language.strip().lower()
-    lexer = None
-    if name not in _PLAIN and all(len(line) <= _LONGEST_LINE for line in code):
-        try:
-            lexer = get_lexer_by_name(name, stripnl=False, ensurenl=True)
-        except ClassNotFound:
-            lexer = None
+    lexer = lexer_for(language) if all(len(line) <= LINE for line in code) else None
     if lexer is None:
         return [Content(line) for line in code], set()
     spans: list[list[Span]] = [[]]
     inside: set[int] = set()
     column = 0
     before = False
-    for kind, text in lexer.get_tokens("\n".join(code)):
+    for _, kind, text in lexer.get_tokens_unprocessed("\n".join(code) + "\n"):
         quoted = kind in String or kind in Comment
         style = _style(kind)
         if not column and quoted and before:
