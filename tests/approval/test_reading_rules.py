@@ -21,6 +21,7 @@ SHELL = ToolDefinition(
     parameters={"type": "object", "properties": {"command": {"type": "string"}}},
     risk=Risk.EXECUTE,
     command="command",
+    shell="bash",
 )
 
 
