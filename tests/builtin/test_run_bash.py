@@ -615,3 +615,19 @@ def test_a_link_is_not_protected_by_its_name(root: Path) -> None:
     everything: Any = Leaky(root / "none")
     allowed = command_profile(everything, (str(root),), ())
     assert allowed.protected == (str(root / ".toolwire"), str(root / ".git"))
+
+
+def test_a_shell_that_came_with_the_project_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has none: the search path may begin in the folder that one works in."""
+    for folder in ("project", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "sh").write_text("#!/bin/sh\n")
+        (tmp_path / folder / "sh").chmod(0o755)
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path).startswith(str(tmp_path)))
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("PATH", f"{tmp_path}/project:.:")
+    assert Shell(None, ()).name == ""
+    monkeypatch.setenv("PATH", f"{tmp_path}/project:{tmp_path}/elsewhere")
+    shell = Shell(None, ())
+    assert (shell.name, shell.is_known) == ("sh", False)
+    assert shell._argv[0] == f"{tmp_path}/elsewhere/sh"

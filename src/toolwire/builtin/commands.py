@@ -8,7 +8,6 @@ commands of a tool set and goes away with it.
 from __future__ import annotations
 
 import os
-import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from functools import partial
 from ..approval.commands.dialects import KNOWN_VERSIONS, find_bash
 from ..errors import ConfigError
 from ..execution.process import Ceiling, ProcessResult, run_process
+from ..execution.program import installed, working_folder
 from ..execution.sandbox.sandbox import Sandbox
 from ..execution.sandbox.temporary import private_temp
 from ..files.beneath import Roots
@@ -212,8 +212,9 @@ def _find_shell() -> tuple[str, bool, list[str]]:
     bash, version = find_bash()
     for name, options in (("bash", ["--norc", "--noprofile"]), ("sh", [])):
         first = bash if name == "bash" else ""
-        for path in (first, f"/bin/{name}", f"/usr/bin/{name}", shutil.which(name)):
-            if path and os.path.isabs(path) and os.access(path, os.X_OK):
+        elsewhere = installed(name, os.environ.get("PATH"), working_folder())
+        for path in (first, f"/bin/{name}", f"/usr/bin/{name}", elsewhere):
+            if path and os.access(path, os.X_OK):
                 return name, path == bash and version in KNOWN_VERSIONS, [path, *options, "-c", "--"]
     return "", False, []
 

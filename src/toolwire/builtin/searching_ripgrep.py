@@ -9,12 +9,12 @@ nor one that is binary and would be counted; a file too many costs time alone. W
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import ToolwireError
 from ..execution.process import Ceiling, run_process
+from ..execution.program import installed
 from ..execution.sandbox.sandbox import Profile, Sandbox
 from .search_pattern import Written
 
@@ -73,10 +73,10 @@ def find_ripgrep(sandbox: Sandbox | None, roots: tuple[str, ...], environment: M
     """ripgrep, if it is installed and can be confined. One inside the roots may be anything, and is not run."""
     if sandbox is None or not sandbox.holds:
         return None
-    found = shutil.which("rg", path=environment.get("PATH", os.defpath))
-    program = os.path.realpath(found) if found else ""
-    if not program or any(program.startswith(root.rstrip(os.sep) + os.sep) for root in roots):
+    found = installed("rg", environment.get("PATH"), roots)
+    if not found:
         return None
+    program = os.path.realpath(found)
     profile = Profile(readable=(*roots, program), memory=MEMORY, processes=PROCESSES)
     ceiling = Ceiling(memory=MEMORY, processes=PROCESSES)
 

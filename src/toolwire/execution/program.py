@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,6 +84,27 @@ class Program:
 
     def _folders(self) -> str:
         return self.environment.get("PATH", os.defpath)
+
+
+def installed(name: str, search: str | None, outside_of: Iterable[str]) -> str:
+    """The file of a program on a search path; empty where there is none outside of these folders, links followed.
+
+    In a folder that one works in lies what came with a project, or what a model wrote.
+    """
+    folders = [folder.rstrip(os.sep) + os.sep for folder in outside_of]
+    for folder in filter(os.path.isabs, (search or os.defpath).split(os.pathsep)):
+        path = shutil.which(name, path=folder)
+        if path and not any(form.startswith(each) for form in (path, os.path.realpath(path)) for each in folders):
+            return path
+    return ""
+
+
+def working_folder() -> list[str]:
+    """The folder that this process runs in, if it is still there."""
+    try:
+        return [os.getcwd()]
+    except OSError:
+        return []
 
 
 def _short(text: str) -> str:

@@ -15,13 +15,11 @@ wrote them: they would act before the sandbox does.
 from __future__ import annotations
 
 import binascii
-import contextlib
 import ctypes
 import functools
 import marshal
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -32,6 +30,7 @@ import msgspec
 
 from ...errors import ConfigError
 from ...hidden_paths import default_hidden
+from ..program import installed, working_folder
 from . import confine
 from .bubblewrap import bubblewrap
 from .seccomp import ARCHITECTURES, syscall_filter
@@ -190,8 +189,9 @@ def _candidates(abi: int) -> Iterator[Sandbox]:
     if enough:
         words = f"the kernel holds commands: Landlock {abi}, a view of the files of their own, a filter of system calls"
         yield Sandbox("landlock and namespaces", words, signals, abi)
-    program = _bubblewrap()
-    if program:
+    found = installed("bwrap", os.environ.get("PATH"), working_folder())
+    if found:
+        program = os.path.realpath(found)
         words = "bubblewrap holds commands, with a filter of system calls" + (f" and Landlock {abi}" if enough else "")
         later = ("hidden files that are not there yet when a command starts", "reading only some folders")
         yield Sandbox("bubblewrap", words, () if enough else later, abi if enough else 0, program)
@@ -199,22 +199,6 @@ def _candidates(abi: int) -> Iterator[Sandbox]:
         words = f"the kernel holds commands: Landlock {abi} and a filter of system calls, but no namespaces"
         gaps = ("modes, owners and times of files elsewhere", "hidden and protected files inside the writable folders")
         yield Sandbox("landlock", words, (*gaps, *signals), abi)
-
-
-def _bubblewrap() -> str:
-    """Where bubblewrap is, links followed; empty where it is not.
-
-    One below the folder that we run in came with a project, or a model wrote it: it is none.
-    """
-    here = ""
-    with contextlib.suppress(OSError):
-        here = os.getcwd().rstrip("/")
-    for folder in filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)):
-        found = shutil.which("bwrap", path=folder)
-        program = os.path.realpath(found) if found else ""
-        if program and not (here and program.startswith(f"{here}/")):
-            return program
-    return ""
 
 
 def landlock_abi() -> int:
