@@ -78,6 +78,7 @@ async def test_the_question_tells_everything(person: Person) -> None:
         "  - the path 'x'",
         "  Look out: url mixes Cyrillic and Latin letters in one word: pаypal (а is",
         "      U+0430)",
+        "  Look out: url names the host pаypal.com, which is xn--pypal-4ve.com",
         "  The call was malformed and is a guess: a comma was ‹ESC›[2J left out",
         "  It can be allowed for longer, s for this session, a always, or denied,",
         "      ns for this session, na always (kept in /home/me/always.toml):",
