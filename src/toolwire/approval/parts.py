@@ -183,33 +183,53 @@ def _parts_of_command(command: Command, found: Program, workspace: Workspace) ->
         else:
             for start in starts:
                 yield Part(risk, places=(place_of(redirect.target, start, workspace),))
-    if not command.words:
-        return
+    if command.words:
+        yield _command_itself(command, found, starts, workspace)
+
+
+def _command_itself(command: Command, found: Program, starts: Sequence[str], workspace: Workspace) -> Part:
+    """What the words of a command do, where it may run in these folders."""
     # What lies in the workspace may be anything, whatever its name is.
     files = None if found.inside else files_read(command)
+    reads = files is not None
     words = list(path_words(command)) if files is None else files
     named = [place_of(word, start, workspace) for word in words for start in starts]
     # Where it runs is something that it may look at, and it may have been led there.
-    ways = [workspace.place(start) for start in starts]
-    places = [*named, *(place for place in ways if place.written != workspace.cwd or not place.inside)]
-    unsure = "" if command.name else "which program it runs is not known before it runs"
-    for word in dict.fromkeys(words):
-        through = _led_astray(word, starts, workspace, follows=files is not None and command.name == "diff")
-        places += [place for place in through or () if files is not None or place.hidden]
-        if through is None and files is not None:
-            unsure = f"what {word.text} stands for cannot be looked through"
+    ways = [place for place in map(workspace.place, starts) if place.written != workspace.cwd or not place.inside]
+    matched, unsure = _matched(words, starts, workspace, reads=reads, follows=reads and command.name == "diff")
+    if not command.name:
+        unsure = unsure or "which program it runs is not known before it runs"
     is_git = program(command)[:1] == (Word("git"),)
     if is_git:
-        unsure = _of_git(starts, reads=files is not None) or unsure
-    searched = _searched(command, starts, workspace)
-    if files is not None:
-        places += [place for place in searched if not place.inside]
-    roots = [*searched, *(place for place in places if os.path.isdir(place.real))] if looks_below(command) else []
-    risk = Risk.READ if files is not None else Risk.DANGEROUS if _can_break(command, places) else Risk.EXECUTE
-    given = [place for place in named if os.path.isdir(place.real)]
-    whole = (given if given and not is_git else [*searched, *given]) if roots and files is not None else ()
-    program_file = found.path if found.inside else ""
-    yield Part(risk, command, tuple(places), tuple(roots), tuple(whole), unsure, program=program_file)
+        unsure = _of_git(starts, reads=reads) or unsure
+    unnamed = _searched(command, starts, workspace)
+    places = [*named, *ways, *matched, *(place for place in unnamed if reads and not place.inside)]
+    roots = [*unnamed, *(place for place in places if os.path.isdir(place.real))] if looks_below(command) else []
+    folders = [place for place in named if os.path.isdir(place.real)]
+    return Part(
+        Risk.READ if reads else Risk.DANGEROUS if _can_break(command, places) else Risk.EXECUTE,
+        command,
+        tuple(places),
+        tuple(roots),
+        # Of other programs than git, one that is given folders reads those alone.
+        tuple(folders if folders and not is_git else [*unnamed, *folders]) if roots and reads else (),
+        unsure,
+        program=found.path if found.inside else "",
+    )
+
+
+def _matched(
+    words: Sequence[Word], starts: Sequence[str], workspace: Workspace, *, reads: bool, follows: bool
+) -> tuple[list[Place], str]:
+    """Where patterns among the words may lead astray, and why that is not known, if a command that reads has them."""
+    places: list[Place] = []
+    unsure = ""
+    for word in dict.fromkeys(words):
+        through = _led_astray(word, starts, workspace, follows=follows)
+        places += [place for place in through or () if reads or place.hidden]
+        if through is None and reads:
+            unsure = f"what {word.text} stands for cannot be looked through"
+    return places, unsure
 
 
 def _of_git(starts: Sequence[str], *, reads: bool) -> str:
