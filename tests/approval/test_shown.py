@@ -316,3 +316,10 @@ def test_a_megabyte_is_shown_at_once(text: str) -> None:
     show_arguments({"a": text})
     warnings({"a": text})
     assert time.process_time() - started < 3.0
+
+
+@pytest.mark.parametrize("host", ["é.\x07\x1b[2J", "a\x1bé", "\x7f.日本", "é\x00.com"])
+def test_the_ascii_of_a_host_holds_nothing_that_a_terminal_obeys(host: str) -> None:
+    found = warnings({"url": f"https://{host}/x"})
+    assert any("names the host" in each for each in found)
+    assert all(each.isprintable() for each in found)

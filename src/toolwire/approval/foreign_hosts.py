@@ -28,7 +28,7 @@ def foreign_hosts(name: str, texts: Iterable[str]) -> Iterator[str]:
     """A sentence for each host in these texts of an argument that is not in plain ASCII."""
     hosts = dict.fromkeys(host for text in texts if not text.isascii() for host in _hosts(text))
     for host in list(hosts)[:_TOLD]:
-        yield f"{name} names the host {marked(host)}, which is {ascii_host(host)}"
+        yield f"{name} names the host {marked(host)}, which is {marked(ascii_host(host))}"
     if len(hosts) > _TOLD:
         yield f"{name} names {len(hosts) - _TOLD} more such hosts"
 
