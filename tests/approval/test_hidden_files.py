@@ -156,9 +156,9 @@ async def test_walks_leave_it_out_and_say_so(home: Path) -> None:
     found = await call_tool(SEARCH, {"pattern": "canary", "ignored": True}, home, on_asked=asked.append)
     assert "app.py" in found.content
     assert SECRET not in found.content
-    assert "closed by a rule" in found.content
+    assert "closed by a rule, or hidden" in found.content
     listed = await call_tool(LIST, {"depth": 3}, home, on_asked=asked.append)
-    assert ".ssh/ (a rule keeps it closed)" in listed.content
+    assert ".ssh/ (closed by a rule, or hidden)" in listed.content
     assert "id_rsa" not in listed.content
     assert "hosts.yml" not in listed.content
     assert not asked

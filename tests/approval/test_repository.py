@@ -135,7 +135,8 @@ def test_what_is_not_known_to_be_plain_is_asked_about(root: Path, text: str) -> 
 def test_the_person_is_told_which_key_it_is_and_what_to_do(root: Path) -> None:
     git(root, "config", "diff.external", "x")
     why = Policy("ask").judge(BASH, {"command": "git diff"}, Workspace(root)).why
-    assert f"git may run a program that diff.external of the repository {root} names" in why
+    assert "the command 'git diff' may run more than it says" in why
+    assert f"diff.external in the configuration of the repository {root} may name a program" in why
     assert "set it in your own ~/.gitconfig" in why
 
 
@@ -199,7 +200,7 @@ def test_reading_a_configuration_is_bounded(root: Path) -> None:
     found = repository_in(str(root))
     assert found is not None
     assert "too large" in configured(found).problem
-    assert "cannot be told" in read_by_git(str(root)).program
+    assert "cannot be checked" in read_by_git(str(root)).program
 
 
 def test_what_git_reads_is_what_is_bound(root: Path) -> None:

@@ -509,9 +509,9 @@ async def test_what_a_rule_closes_is_named_only(root: Path) -> None:
     rules = [Rule(decision=Decision.DENY, path=("*.pem", "keys", "keys/**"))]
     result = await call_tool(LIST, {"depth": 2}, root, rules=rules)
     assert result.content.splitlines() == [
-        "keys/ (a rule keeps it closed)",
+        "keys/ (closed by a rule, or hidden)",
         "open.txt  0 B",
-        "secret.pem (a rule keeps it closed)",
+        "secret.pem (closed by a rule, or hidden)",
     ]
     assert (await call_tool(READ, {"path": "secret.pem"}, root, rules=rules)).content.startswith("Denied:")
 

@@ -208,7 +208,7 @@ async def test_closed_files_are_left_out_and_counted(tmp_path: Path) -> None:
     result = await call_tool(TOOL, {"pattern": "hit"}, tmp_path, rules=rules)
     assert "TOP" not in result.content
     assert "a\n    1: hit" in result.content
-    assert "2 closed by a rule" in result.content
+    assert "2 closed by a rule, or hidden" in result.content
 
 
 async def test_links_pipes_and_paths_outside(tmp_path: Path) -> None:

@@ -377,9 +377,9 @@ def test_sqlite_is_new_enough_for_durable_runs_or_not(monkeypatch: pytest.Monkey
     ("found", "state", "words"),
     [
         (("/bin/bash", "5.2"), "well", "5.2 (/bin/bash)"),
-        (("/bin/bash", "3.2"), "odd", "3.2 (/bin/bash): only plain words"),
-        (("/bin/bash", ""), "odd", "of an unknown version (/bin/bash): only plain words"),
-        (("", ""), "odd", "not found: only plain words"),
+        (("/bin/bash", "3.2"), "odd", "3.2 (/bin/bash): command lines with more than plain words"),
+        (("/bin/bash", ""), "odd", "of an unknown version (/bin/bash): command lines with more than plain words"),
+        (("", ""), "odd", "not found: command lines with more than plain words"),
     ],
 )
 def test_a_bash_whose_lines_are_not_understood_is_told(

@@ -50,7 +50,7 @@ def call_fit(rule: Rule, tool: ToolDefinition, arguments: dict[str, Any], worksp
     parts = parts_of(tool, arguments, workspace)
     fits = [rule.fit(tool, arguments, part, workspace) for part in parts]
     if rule.decision is Decision.ALLOW:
-        return Fit.YES if min(fits) is Fit.YES and not any(part.unsure for part in parts) else Fit.NO
+        return Fit.YES if min(fits) is Fit.YES and not any(part.unsure or part.beside for part in parts) else Fit.NO
     return max(fits)
 
 

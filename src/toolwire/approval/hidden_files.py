@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from .patterns import folded
+from .commands.found import upwards
+from .patterns import folded, is_below
 
 MOST_KNOWN = 5_000
 """Hidden files that are known by what they are."""
@@ -67,7 +68,7 @@ class HiddenFiles:
 
     def hides(self, path: str) -> bool:
         """Whether this absolute path, or a folder above it, is hidden. What is not there yet is hidden by its name."""
-        return _is_of_process(path) or any(self._is_one(step) for step in _upwards(path))
+        return _is_of_process(path) or any(self._is_one(step) for step in upwards(path))
 
     def below(self, folder: str) -> str:
         """Something hidden that is there, below this folder; empty if nothing is."""
@@ -87,7 +88,7 @@ class HiddenFiles:
         folders: dict[str, bool] = {}
 
         def is_hidden(path: str) -> bool:
-            if any(path == each or path.startswith(os.path.join(each, "")) for each in free):
+            if any(is_below(path, each) for each in free):
                 return False
             above = os.path.dirname(path)
             try:
@@ -170,12 +171,6 @@ def _is_of_process(path: str) -> bool:
     """Whether it leads through a process, to its memory, its variables or wherever it is: for each reader elsewhere."""
     parts = path.split("/", 4)
     return parts[1:2] == ["proc"] and not _OF_PROCESS.isdisjoint(parts[3:4])
-
-
-def _upwards(path: str) -> Iterator[str]:
-    yield path
-    while path != (path := os.path.dirname(path)):
-        yield path
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

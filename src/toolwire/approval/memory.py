@@ -17,8 +17,7 @@ from ..tools.definition import Risk, ToolDefinition
 from .commands.command_line import Command, Word
 from .commands.programs import can_be_kept, kept_prefix
 from .parts import Part
-from .path_patterns import is_below
-from .patterns import is_literal, literal, literal_words, pattern_words, plain
+from .patterns import is_below, is_literal, literal, literal_words, pattern_words, plain
 from .places import Place, Workspace
 from .policy import Verdict
 from .request import Offer

@@ -89,13 +89,13 @@ def _mixed(name: str, texts: list[str], characters: set[str]) -> Iterator[str]:
 def _pushing(name: str, texts: Iterable[str]) -> Iterator[str]:
     blanks = max((_longest(text, " ") for text in texts if " " * MANY_BLANKS in text), default=0)
     if blanks:
-        yield f"{name} holds {blanks:,} blanks in a row, shown as ‹{blanks} BLANKS›: more stands behind them"
+        yield f"{name} holds {blanks:,} blanks in a row, shown as ‹{blanks} BLANKS›: there is more after them"
     tabs = max((_longest(text, "\t") for text in texts if "\t" * MANY_LINES in text), default=0)
     if tabs:
-        yield f"{name} holds {tabs:,} tabs in a row: more may stand behind them"
+        yield f"{name} holds {tabs:,} tabs in a row: there may be more after them"
     lines = max((_empty_lines(text) for text in texts if text.count("\n") > MANY_LINES), default=0)
     if lines >= MANY_LINES:
-        yield f"{name} holds {lines:,} empty lines in a row: more may stand below them"
+        yield f"{name} holds {lines:,} empty lines in a row: there may be more below them"
 
 
 def _longest(text: str, char: str) -> int:

@@ -41,6 +41,8 @@ class Part(msgspec.Struct, frozen=True):
     """Folders that it may go through, everything below them too."""
     searched: tuple[Place, ...] = ()
     """Of a command that is known to read: those of them that it reads all of."""
+    beside: str = ""
+    """What git may run there beside what was asked for, in a sentence; then it is asked about whatever allows it."""
     unsure: str = ""
     """Why it is not understood, in a sentence; then it is asked about whatever allows it."""
     what: str = ""
@@ -200,8 +202,6 @@ def _command_itself(command: Command, found: Program, starts: Sequence[str], wor
     if not command.name:
         unsure = unsure or "which program it runs is not known before it runs"
     is_git = program(command)[:1] == (Word("git"),)
-    if is_git:
-        unsure = _of_git(starts, reads=reads) or unsure
     unnamed = _searched(command, starts, workspace)
     places = [*named, *ways, *matched, *(place for place in unnamed if reads and not place.inside)]
     roots = [*unnamed, *(place for place in places if os.path.isdir(place.real))] if looks_below(command) else []
@@ -213,6 +213,7 @@ def _command_itself(command: Command, found: Program, starts: Sequence[str], wor
         tuple(roots),
         # Of other programs than git, one that is given folders reads those alone.
         tuple(folders if folders and not is_git else [*unnamed, *folders]) if roots and reads else (),
+        _of_git(starts, reads=reads) if is_git else "",
         unsure,
         program=found.path if found.inside else "",
     )

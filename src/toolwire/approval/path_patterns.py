@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
-from .patterns import folded, is_literal, literal, path_matches, plain
+from .patterns import folded, is_below, is_literal, literal, path_matches, plain
 from .places import Place, Workspace
 
 
@@ -36,11 +36,6 @@ def may_hold(root: Place, pattern: str, workspace: Workspace) -> bool:
         for _, sure in _wide_forms(absolute_pattern(pattern, workspace))
         for folder in (folded(root.written), folded(root.real))
     )
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Whether an absolute path is a folder or lies below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def says_where(pattern: str) -> bool:

@@ -199,3 +199,8 @@ def _literal_word(word: str) -> str:
 def folded(text: str) -> str:
     """A path as disks compare it that know neither case nor forms of Unicode."""
     return unicodedata.normalize("NFC", text.casefold())
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether an absolute path is a folder or lies below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -18,6 +18,7 @@ from ..folders import config_folder, state_folder
 from ..hidden_paths import default_hidden
 from .commands.found import find_program, folders_above, search_folders, way_to
 from .hidden_files import HiddenFiles
+from .patterns import is_below
 
 MAX_PATH = 4096
 """Characters of a path: systems open none that is longer, and following the steps of one takes their square in time."""
@@ -149,7 +150,7 @@ class Workspace:
 
     def holds(self, path: str) -> bool:
         """Whether an absolute path is a folder that calls may work in, or lies below one."""
-        return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in self.roots)
+        return any(is_below(path, root) for root in self.roots)
 
 
 def _owners(roots: Iterable[str]) -> set[int]:

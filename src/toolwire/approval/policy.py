@@ -130,9 +130,7 @@ class Policy:
             yield Verdict(Decision.ASK, why, None, part, True, "hidden")
         linked = next((place for place in written_in_place(tool, part) if place.linked), None)
         if linked is not None:
-            words = (
-                f"{linked.given[:_SHORT]!r} has further names (hard links), and writing it changes the file under all"
-            )
+            words = f"{linked.given[:_SHORT]!r} has other names (hard links), and writing to it changes the file of all"
             yield Verdict(Decision.ASK, words, None, part, True, "hard links")
         if part.risk is not Risk.READ:
             if tool.asks:
@@ -155,6 +153,9 @@ class Policy:
             yield Verdict(
                 Decision.DENY, f"the mode is read-only, and {_short(part)} does more than read", None, part, True
             )
+        if part.beside:
+            words = f"{_short(part)} may run more than it says: {part.beside}"
+            yield Verdict(Decision.ASK, words, None, part, True, "the repository")
         if part.unsure:
             words = f"{_short(part)} is not understood: {part.unsure}"
             yield Verdict(Decision.ASK, words, None, part, True, "not understood")

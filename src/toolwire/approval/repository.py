@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from .commands.found import upwards
 from .contents import plain_content
 from .git_config import settings
 from .git_keys import key_of_a_program
@@ -68,16 +69,7 @@ def repository_in(folder: str) -> Repository | None:
 
 def repositories_above(folder: str) -> Iterator[Repository]:
     """The repositories of a folder and of those above it, nearest first: which one git finds valid is git's matter."""
-    return (found for each in _upwards(folder) if (found := repository_in(each)) is not None)
-
-
-def _upwards(folder: str) -> Iterator[str]:
-    while True:
-        yield folder
-        above = os.path.dirname(folder)
-        if above == folder:
-            return
-        folder = above
+    return (found for each in upwards(folder) if (found := repository_in(each)) is not None)
 
 
 def configured(repository: Repository) -> Configured:
@@ -90,13 +82,13 @@ def configured(repository: Repository) -> Configured:
         if path in files:
             continue
         if len(files) >= MOST_FILES:
-            return Configured(tuple(found), tuple(files), "it is made of too many files")
+            return Configured(tuple(found), tuple(files), "it includes too many files")
         files.append(path)
         if not os.path.exists(path):
             continue
         content = plain_content(path, MOST_BYTES)
         if content is None:
-            return Configured(tuple(found), tuple(files), f"{path} is no plain file or is too large")
+            return Configured(tuple(found), tuple(files), f"{path} is not a regular file, or too large")
         try:
             here = list(settings(os.fsdecode(content)))
         except (ValueError, IndexError):
@@ -130,7 +122,7 @@ class Reading(msgspec.Struct, frozen=True):
 def read_by_git(folder: str) -> Reading:
     """What git would run if it read in this folder: in its repository and in the submodules of that."""
     # A repository that comes to be nearer would be read instead.
-    files = dict.fromkeys(os.path.join(each, ".git") for each in _upwards(folder))
+    files = dict.fromkeys(os.path.join(each, ".git") for each in upwards(folder))
     waiting = list(repositories_above(folder))
     seen: set[str] = set()
     while waiting:
@@ -139,21 +131,21 @@ def read_by_git(folder: str) -> Reading:
             continue
         seen.add(repository.git)
         if len(seen) > MOST_FILES:
-            return Reading("git would read too many repositories to look at", tuple(files))
+            return Reading("git would read more repositories than can be checked", tuple(files))
         held = configured(repository)
         hook = os.path.join(hooks_folder(repository, held.settings), _HOOK)
         files.update(dict.fromkeys((*held.files, hook, os.path.join(repository.git, "commondir"))))
         if held.problem:
-            return Reading(f"what git would run cannot be told: {held.problem}", tuple(files))
+            return Reading(f"the configuration of git cannot be checked: {held.problem}", tuple(files))
         strange = key_of_a_program(held.settings, folder=repository.folder, git=repository.git)
         if strange:
-            words = f"git may run a program that {strange} of the repository {repository.folder} names"
+            words = f"{strange} in the configuration of the repository {repository.folder} may name a program"
             return Reading(f"{words}; if you trust it, set it in your own ~/.gitconfig instead", tuple(files))
         if os.path.lexists(hook):
-            return Reading(f"git would run the hook {hook} when it has read", tuple(files))
+            return Reading(f"git would run the hook {hook}", tuple(files))
         inner = _submodules(repository, held)
         if inner is None:
-            return Reading("git would read in submodules that cannot be listed", tuple(files))
+            return Reading("git would read submodules that cannot be listed", tuple(files))
         waiting += inner
     return Reading("", tuple(files))
 

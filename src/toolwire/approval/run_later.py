@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from ..folders import OWN
-from .path_patterns import is_below
+from .patterns import is_below
 from .places import Place
 
 _NAMES = {

@@ -130,8 +130,8 @@ class Command:
     def _undone(self) -> str:
         paths = ", ".join(self.set_aside[:_NAMED])
         return (
-            f"undone, because it runs later and outside of the sandbox: changes to {paths} (they are kept beside it "
-            f"under names with {SET_ASIDE}); ask the user to make such changes"
+            f"changes to {paths} were undone, because what is there runs later, outside the sandbox (the changed "
+            f"version is kept as NAME{SET_ASIDE}); ask the user to make such changes"
         )
 
     def _causes(self, output: str) -> Iterator[str]:
@@ -149,8 +149,8 @@ class Command:
         yield f"the sandbox lets commands write only inside the workspace{but} and $TMPDIR{also}"
         if by_git:
             yield (
-                "git's configuration and hooks are closed to commands, because they run programs later; git init, "
-                "git config and git remote add are for the user to run, and so is git push -u (without -u it works)"
+                "commands cannot change git's configuration and hooks, because git runs what they name; ask the user "
+                "to run git init, git config, git remote add or git push -u (git push without -u works)"
             )
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from ..approval.path_patterns import is_below
+from ..approval.patterns import is_below
 from ..approval.repository import Repository, configured, hooks_folder, repository_in
 
 MOST_FOLDERS = 200

@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ..approval.patterns import is_below
 from ..errors import FileRefused
 from ..tools.running import RunningCall, this_call
 from .paths import roots, shown
@@ -84,7 +85,7 @@ def _fill(folder: _Folder, depth: int, room: int, call: RunningCall) -> int:
         for is_other, name in found[:room]:
             path = os.path.join(folder.real, name)
             if call.is_closed(path):
-                folder.entries.append((f"{_safe(name)}{'' if is_other else '/'} (a rule keeps it closed)", None))
+                folder.entries.append((f"{_safe(name)}{'' if is_other else '/'} (closed by a rule, or hidden)", None))
             elif is_other:
                 folder.entries.append((_file(name, path, descriptor, call), None))
             elif folder.level == depth:
@@ -113,7 +114,7 @@ def _where(link: str, call: RunningCall) -> str:
         real = os.path.realpath(link)
     except OSError:  # a link on the way may not be read
         return " (cannot be followed)"
-    if not any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in call.roots):
+    if not any(is_below(real, root) for root in call.roots):
         return " (leads outside)"
     try:
         mode = os.lstat(real).st_mode

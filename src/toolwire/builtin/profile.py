@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..approval.path_patterns import is_below
+from ..approval.patterns import is_below
 from ..errors import ConfigError
 from ..execution.sandbox.confine import outermost
 from ..execution.sandbox.sandbox import Profile, Sandbox

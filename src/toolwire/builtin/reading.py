@@ -55,7 +55,7 @@ def read_file(path: str, start_line: int = 1, lines: int = MAX_LINES) -> str:
 
 @tool(risk="read", paths=["path"])
 def list_directory(path: str = ".", depth: int = 1) -> str:
-    """List what is in a folder: folders first, then files with their sizes. Hidden ones are listed too.
+    """List what is in a folder: folders first, then files with their sizes. Dotfiles are listed too.
 
     Args:
         path: The folder; without it the working folder

@@ -7,12 +7,12 @@ files need not be read. So the answers are the same with it and without.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from ..approval.patterns import is_below
 from ..errors import ConfigError, FileRefused
 from ..execution.sandbox.sandbox import Sandbox
 from ..files.beneath import Roots
@@ -55,7 +55,7 @@ def searching_tools(sandbox: Sandbox | None) -> list[ToolDefinition]:
     ) -> str:
         """Search the text of files line by line. Gives file names, each with its matching lines and their numbers.
 
-        Hidden files are searched; .git, binary files and what .gitignore lists are not. Links are not followed.
+        Dotfiles are searched; .git, binary files and what .gitignore lists are not. Links are not followed.
 
         Args:
             pattern: A regular expression such as def \\w+\\( ; no look-around, no back-references, one line only
@@ -95,7 +95,7 @@ def searching_tools(sandbox: Sandbox | None) -> list[ToolDefinition]:
 
 def _top(real: str, all_roots: tuple[str, ...]) -> str:
     """The innermost root that a path lies in; the path itself if none does, which opening it will refuse."""
-    above = [root for root in all_roots if real == root or real.startswith(root.rstrip(os.sep) + os.sep)]
+    above = [root for root in all_roots if is_below(real, root)]
     return max(above, key=len, default=real)
 
 

@@ -45,7 +45,7 @@ class Left:
         """A list for a sentence; empty where nothing was left out."""
         told = (
             (self.ignored, "ignored by .gitignore (search them with ignored=true)"),
-            (self.closed, "closed by a rule"),
+            (self.closed, "closed by a rule, or hidden"),
             (self.binary, "binary"),
             (self.large, f"over {FILE_BYTES >> 20} MiB"),
             (self.links, "linked (links are not followed)"),

@@ -151,8 +151,8 @@ def _bash() -> Finding:
     if version in KNOWN_VERSIONS:
         return well("bash", f"{version} ({path})", version=version)
     what = f"{version or 'of an unknown version'} ({path})" if path else "not found"
-    words = f"{what}: only plain words and pipes of a command line are understood, and any other needs approval"
-    return odd("bash", words, f"Install one of bash {', '.join(KNOWN_VERSIONS)}, such as with: brew install bash")
+    words = f"{what}: command lines with more than plain words, quotes and pipes need approval"
+    return odd("bash", words, f"Install bash {' or '.join(KNOWN_VERSIONS)}, for example: brew install bash")
 
 
 def folders(env: Mapping[str, str]) -> Iterator[Finding]:

@@ -23,7 +23,9 @@ PREVIEW_LINES = 200
 _DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("+", "green"), ("-", "red"), ("@@", "cyan"))
 SENTENCE_CHARACTERS = 500
 """How much of a sentence, a name or a part is shown. The arguments below it are exact."""
-NO_RULE = frozenset(("mode", "not understood", "the tool", "runs later", "the call"))
+NO_RULE = frozenset(
+    ("mode", "not understood", "the tool", "runs later", "the call", "hidden", "hard links", "the repository")
+)
 """Sources that say no more than the reason itself."""
 _LINE, _GO_ON = "    │ ", "    ┊ "
 _BESIDE = len(_LINE) + 1

@@ -287,7 +287,7 @@ class _Ending:
         from ..durable.worker import GRACE
 
         seconds = GRACE + _LATE_SECONDS
-        words = f"left after {seconds:g} s, in which not all had ended; other workers take the runs over within seconds"
+        words = f"left after {seconds:g} s, though not all had ended; other workers take the runs over within seconds"
         self._timer = threading.Timer(seconds, _leave, (self.code, words))
         self._timer.daemon = True
         self._timer.start()

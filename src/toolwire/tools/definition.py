@@ -105,7 +105,9 @@ class ToolDefinition:
             if name and name not in properties:
                 raise self._error(f"it has no argument {cut(repr(name))}", hint="Name arguments that its schema has.")
         if self.shell not in ("", "bash"):
-            raise self._error(f"its shell is {cut(repr(self.shell))}", hint='Say "bash", or nothing for another shell.')
+            raise self._error(
+                f"its shell is {cut(repr(self.shell))}", hint='Set it to "bash", or leave it out for any other shell.'
+            )
         if self.retries < 0 or (self.retries and self.risk is not Risk.READ and not self.idempotent):
             raise self._error(
                 f"it cannot have {self.retries} retries",

@@ -7,8 +7,9 @@ path, and what lies in it may have been written by a model, or have come with a 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from .options import names
 
@@ -63,12 +64,18 @@ def way_to(path: str) -> list[str]:
     return [*found, at]
 
 
+def upwards(path: str) -> Iterator[str]:
+    """An absolute path, and the folders that it lies in, nearest first."""
+    yield path
+    while path != (path := os.path.dirname(path)):
+        yield path
+
+
 def folders_above(path: str) -> set[tuple[int, int]]:
     """The folders that a path lies in, as the disk knows them: one may have several paths."""
     found: set[tuple[int, int]] = set()
-    while path != os.path.dirname(path):
-        path = os.path.dirname(path)
+    for above in islice(upwards(path), 1, None):
         with suppress(OSError):
-            folder = os.stat(path)
+            folder = os.stat(above)
             found.add((folder.st_dev, folder.st_ino))
     return found
