@@ -16,7 +16,7 @@ from toolwire.approval.gate import Denial, Gate, Ticket
 from toolwire.approval.places import Workspace
 from toolwire.approval.policy import Policy
 from toolwire.approval.request import ApprovalRequest
-from toolwire.approval.run_files import MOST_BYTES, MOST_FILES, files_run, identities
+from toolwire.approval.run_files import MOST_BYTES, MOST_FILES, changed, files_run, identities
 from toolwire.errors import TicketRefused
 from toolwire.execution.executor import Executor
 from toolwire.stream.invocation import ToolInvocation
@@ -240,3 +240,9 @@ def test_programs_outside_are_known_by_their_facts(root: Path) -> None:
     assert identities([str(outside)], Workspace(root)) == first, "the same on another machine"
     outside.write_text("xy")
     assert identities([str(outside)], Workspace(root)) != first
+
+
+def test_a_changed_file_is_named_from_the_workspace_only_where_it_lies_inside(tmp_path: Path) -> None:
+    inside, beside = f"{tmp_path}/work/build.sh", f"{tmp_path}/work2/build.sh"
+    workspace = Workspace(tmp_path / "work")
+    assert changed({inside: "a", beside: "a"}, {inside: "b", beside: "b"}, workspace) == f"'build.sh' and {beside!r}"

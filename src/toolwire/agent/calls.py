@@ -20,6 +20,7 @@ import msgspec
 
 from ..approval.gate import Denial, Gate, Ticket
 from ..approval.parts import only_reads, parts_of
+from ..approval.patterns import folded
 from ..approval.places import Workspace
 from ..approval.request import Answer, ApprovalRequest
 from ..approval.run_files import files_run
@@ -109,9 +110,9 @@ class _Call:
         self.paths = touched_paths(self.tool, arguments, workspace)
         self.runs, self.changes = frozenset[str](), self.paths if self.tool.risk is not Risk.READ else frozenset[str]()
         with suppress(Exception):  # what cannot be read is for the gate to say
-            self.runs = frozenset(path.casefold() for path in files_run(self.tool, arguments, workspace))
+            self.runs = frozenset(folded(path) for path in files_run(self.tool, arguments, workspace))
             named = (
-                place.real.casefold()
+                folded(place.real)
                 for part in parts_of(self.tool, arguments, workspace)
                 for place in part.places
                 if part.risk is not Risk.READ and self.tool.command
@@ -381,7 +382,7 @@ def touched_paths(tool: ToolDefinition, arguments: dict[str, Any], workspace: Wo
         for path in value if isinstance(value, list) else [value]:
             if isinstance(path, str):
                 with suppress(OSError, ValueError):
-                    found.add(workspace.place(path).real.casefold())
+                    found.add(folded(workspace.place(path).real))
     return frozenset(found)
 
 

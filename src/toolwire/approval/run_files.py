@@ -21,6 +21,7 @@ from .commands.readers import files_read
 from .commands.starters import SHELLS
 from .contents import identity
 from .parts import MAX_PARTS, argument, command_folders, path_words, place_of
+from .patterns import is_below
 from .places import Workspace
 from .repository import read_by_git
 
@@ -109,8 +110,7 @@ def identities(paths: Iterable[str], workspace: Workspace) -> dict[str, str]:
     found: dict[str, str] = {}
     left = MOST_BYTES
     for path in paths:
-        inside = any(path.startswith(root.rstrip(os.sep) + os.sep) for root in workspace.roots)
-        found[path], used = identity(path, max(left, 1) if inside else 0)
+        found[path], used = identity(path, max(left, 1) if workspace.holds(path) else 0)
         left -= used
     return found
 
@@ -118,7 +118,7 @@ def identities(paths: Iterable[str], workspace: Workspace) -> dict[str, str]:
 def changed(before: dict[str, str], now: dict[str, str], workspace: Workspace) -> str:
     """The files that are not what they were, as a person names them; empty where all are."""
     paths = [path for path in {**before, **now} if before.get(path) != now.get(path)]
-    shown = [os.path.relpath(path, workspace.root) if path.startswith(workspace.root) else path for path in paths]
+    shown = [os.path.relpath(path, workspace.root) if is_below(path, workspace.root) else path for path in paths]
     return " and ".join(map(repr, shown[:_NAMED]))
 
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 from ..approval.parts import path_arguments
+from ..approval.patterns import folded
 from ..approval.places import Workspace
 from ..stream.invocation import ToolInvocation
 from ..tools.definition import Risk, ToolDefinition
@@ -47,7 +48,7 @@ class Turns:
     def _paths(self, invocation: ToolInvocation, tool: ToolDefinition) -> frozenset[str]:
         given = path_arguments(tool, invocation.arguments)
         paths = [path for path in given if isinstance(path, str) and "\0" not in path]
-        return frozenset(self._workspace.place(path).real.casefold() for path in paths)
+        return frozenset(folded(self._workspace.place(path).real) for path in paths)
 
 
 class _Turn:
