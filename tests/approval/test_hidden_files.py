@@ -81,6 +81,7 @@ CALLS: list[tuple[ToolDefinition, dict[str, Any]]] = [
     (HELD, {"command": "cat ~/.ssh/id_rsa"}),
     (HELD, {"command": "cat .s*/id_rsa"}),
     (HELD, {"command": "cat .[s]sh/id_rsa"}),
+    (HELD, {"command": "cat ~/.s?h/id_rsa"}),
     (HELD, {"command": "cat .bash_h?story"}),
     (HELD, {"command": "head -n1 < .bash_history"}),
     (HELD, {"command": "cd .ssh && ls"}),
@@ -201,6 +202,19 @@ async def test_another_name_of_it_is_hidden_too(home: Path, bring: Callable[[Pat
     assert decision(HELD, {"command": "cat notes"}, workspace, "full") == "ask hidden"
     assert decision(HELD, {"command": "cat note*"}, workspace, "full") == "ask hidden"
     assert workspace.hidden.watch()(str(home / "notes")) or (home / "notes").is_symlink()
+
+
+@pytest.mark.parametrize("mode", ["read-only", "full"])
+def test_a_pattern_that_begins_at_home_is_looked_through(home: Path, mode: str) -> None:
+    (home / "src/notes").symlink_to(home / ".ssh")
+    (home / "src/history").hardlink_to(home / ".bash_history")
+    workspace = Workspace(home / "src")
+    for command in ("cat ~/src/n*/id_rsa", "tail ~/src/h*", "grep -h . ~/s*/history"):
+        assert decision(HELD, {"command": command}, workspace, mode, ALLOW) == "ask hidden"
+    assert decision(HELD, {"command": "cat ~/src/*.py"}, workspace, mode).startswith("allow")
+    (home / "src/notes").unlink()
+    (home / "src/notes").symlink_to("/etc")
+    assert decision(HELD, {"command": "cat ~/src/n*/hostname"}, workspace, "read-only").startswith("ask")
 
 
 def test_what_was_moved_with_its_folder_is_hidden(home: Path) -> None:

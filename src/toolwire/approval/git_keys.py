@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from .commands.git import PLAIN_SUBMODULES
 from .commands.options import names
 
 
@@ -29,6 +30,8 @@ def key_of_a_program(pairs: Sequence[tuple[str, str]], *, folder: str, git: str)
             plain = value.lower() in _BOOLEANS
         elif key == "core.worktree":
             plain = os.path.normpath(os.path.join(git, value)) == folder
+        elif key == "diff.submodule":
+            plain = value in PLAIN_SUBMODULES
         elif key in _LFS:
             plain = value == _LFS[key]
         elif section == "alias":
@@ -74,7 +77,7 @@ _TABLES = {
         "hidedotfiles fsyncobjectfiles fsync fsyncmethod createobject hookspath notesref maxtreedepth usereplacerefs "
         "packedrefstimeout filesreflocktimeout unsetenvvars restrictinheritedhandles",
         "diff": "algorithm renames renamelimit mnemonicprefix noprefix srcprefix dstprefix colormoved colormovedws "
-        "context interhunkcontext indentheuristic submodule ignoresubmodules wserrorhighlight statgraphwidth "
+        "context interhunkcontext indentheuristic ignoresubmodules wserrorhighlight statgraphwidth "
         "statnamewidth autorefreshindex orderfile relative suppressblankempty wordregex dirstat tool guitool xfuncname "
         "funcname binary cachetextconv",
         "merge": "conflictstyle ff renames renamelimit directoryrenames stat log tool guitool verifysignatures "

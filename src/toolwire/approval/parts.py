@@ -7,7 +7,7 @@ that is not.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -17,17 +17,20 @@ from ..tools.definition import Risk, ToolDefinition
 from .command_runs import read_line, runs_of
 from .commands.command_line import Assignment, Command, Word, WordKind
 from .commands.expansion import links_below, names_matching
-from .commands.git import takes_for_repository, work_tree
+from .commands.git import files_read_by_git, takes_for_repository, without_folders, work_tree
 from .commands.programs import is_breaker, program
 from .commands.readers import files_read, looks_below, searches
 from .commands.variables import are_harmless
 from .places import MAX_PATH, Place, Program, Workspace
-from .repository import read_by_git
 
 MAX_PARTS = 256
 """Parts of one call: a command line with more is not one that a person can look through."""
 MAX_FOLDERS = 8
 """Folders that a command may run in, as `cd` before it leads: with more, its paths are not known."""
+
+
+MAX_LOOKS = 256
+"""Patterns in one call, from each folder that they may be meant from: each is looked for among the files there."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -165,12 +168,23 @@ def _command_parts(tool: ToolDefinition, text: Any, workspace: Workspace) -> Ite
     if line.problem:
         # What was understood of it is judged all the same: a denial there is a denial.
         yield Part(Risk.EXECUTE, unsure=line.problem)
+    looks = 0
     for count, run in enumerate(runs_of(line), 1):
+        looks += _looks(run.command)
+        if looks > MAX_LOOKS:
+            yield Part(Risk.EXECUTE, refused=f"it has more than {MAX_LOOKS} patterns; make several calls of it")
+            return
         yield from _parts_of_command(run.command, run.program(workspace), workspace)
         if count > MAX_PARTS or run.starts is None:
             yield Part(Risk.EXECUTE, unsure=f"what {str(run.command)!r} runs is not known before it runs")
         if count > MAX_PARTS:
             return
+
+
+def _looks(command: Command) -> int:
+    """How many patterns and folders of it are to be looked through."""
+    looked = [word for word in command.words[1:] if word.kind is WordKind.PATTERN or command.name == "diff"]
+    return len(set(looked)) << min(len(command.folders), MAX_FOLDERS)
 
 
 def _parts_of_command(command: Command, found: Program, workspace: Workspace) -> Iterator[Part]:
@@ -213,7 +227,7 @@ def _command_itself(command: Command, found: Program, starts: Sequence[str], wor
         tuple(roots),
         # Of other programs than git, one that is given folders reads those alone.
         tuple(folders if folders and not is_git else [*unnamed, *folders]) if roots and reads else (),
-        _of_git(starts, reads=reads) if is_git else "",
+        _of_git(command, starts, workspace, reads=reads) if is_git else "",
         unsure,
         program=found.path if found.inside else "",
     )
@@ -233,20 +247,40 @@ def _matched(
     return places, unsure
 
 
-def _of_git(starts: Sequence[str], *, reads: bool) -> str:
+def _of_git(command: Command, starts: Sequence[str], workspace: Workspace, *, reads: bool) -> str:
     """Why git is asked about where it runs, whatever allows it; for what does more than read, its configuration counts
     as allowed with it."""
-    if any(map(takes_for_repository, starts)):
+    folders = git_folders(command, starts, workspace)
+    if folders is None:
+        return "the folder that git works in is not known before it runs"
+    if any(map(takes_for_repository, folders)):
         return "git would take a folder of plain files for a repository"
-    return next((why for start in starts if (why := read_by_git(start).program)), "") if reads else ""
+    if workspace.program(_GIT_LFS).inside:
+        return f"git may run {_GIT_LFS}, which lies in the workspace"
+    reads = reads or files_read_by_git(without_folders(program(command)[1:])[1]) is not None
+    return next((why for folder in folders if (why := workspace.reading(folder).program)), "") if reads else ""
+
+
+_GIT_LFS = "git-lfs"
+"""What filters of repositories and users name alike, so that neither tells which file it is."""
+
+
+def git_folders(command: Command, starts: Iterable[str], workspace: Workspace) -> list[str] | None:
+    """The folders that git looks for its repository from, links followed as git does; None where they are not known."""
+    found = [os.path.realpath(start) for start in starts]
+    for word in without_folders(program(command)[1:])[0]:
+        if word.kind is not WordKind.LITERAL:
+            return None
+        found = [place_of(word, folder, workspace).real for folder in found]
+    return list(dict.fromkeys(found))
 
 
 def _searched(command: Command, starts: Sequence[str], workspace: Workspace) -> list[Place]:
     """The folders that it may go through though it is not given them: where it runs, and git's whole work tree."""
     if not searches(command):
         return []
-    tops = filter(None, map(work_tree, starts)) if program(command)[:1] == (Word("git"),) else ()
-    return [workspace.place(folder) for folder in dict.fromkeys((*starts, *tops))]
+    folders = git_folders(command, starts, workspace) if program(command)[:1] == (Word("git"),) else None
+    return [workspace.place(each) for each in dict.fromkeys((*starts, *filter(None, map(work_tree, folders or ()))))]
 
 
 def _can_break(command: Command, places: Sequence[Place]) -> bool:
@@ -262,8 +296,9 @@ def _led_astray(word: Word, starts: Sequence[str], workspace: Workspace, *, foll
     With `follows`, also what the links below a folder lead to.
     """
     found: list[Place] = []
+    text = workspace.home + word.text[1:] if word.home else word.text
     for start in starts:
-        names = names_matching(word.text, start) if word.kind is WordKind.PATTERN else []
+        names = names_matching(text, start) if word.kind is WordKind.PATTERN else []
         if names is None:
             return None
         for folder in (*names, place_of(word, start, workspace).written) if follows else ():

@@ -19,6 +19,7 @@ from ..hidden_paths import default_hidden
 from .commands.found import find_program, folders_above, search_folders, way_to
 from .hidden_files import HiddenFiles
 from .patterns import is_below
+from .repository import Reading, read_by_git
 
 MAX_PATH = 4096
 """Characters of a path: systems open none that is longer, and following the steps of one takes their square in time."""
@@ -55,7 +56,7 @@ class Workspace:
     Programs are looked for in the folders of `search`.
     """
 
-    __slots__ = ("_programs", "_seen", "cwd", "hidden", "home", "root", "roots", "search")
+    __slots__ = ("_programs", "_readings", "_seen", "cwd", "hidden", "home", "root", "roots", "search")
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class Workspace:
         """What no call reads unasked, inside the workspace and outside."""
         self._seen: dict[tuple[str, str, bool], Place] | None = None
         self._programs: dict[str, Program] = {}
+        self._readings: dict[str, Reading] = {}
 
     @classmethod
     def here(cls) -> Workspace:
@@ -130,6 +132,14 @@ class Workspace:
         inside = any(self.holds(step) or not roots.isdisjoint(folders_above(step)) for step in way_to(path))
         return Program(path, inside)
 
+    def reading(self, folder: str) -> Reading:
+        """What git would run if it read in this folder."""
+        if self._seen is None:
+            return read_by_git(folder)
+        if folder not in self._readings:
+            self._readings[folder] = read_by_git(folder)
+        return self._readings[folder]
+
     def starting_in(self, folder: str) -> Workspace:
         """The same with another folder that relative paths start from."""
         found = copy(self)
@@ -144,7 +154,7 @@ class Workspace:
         """
         found = copy(self)
         found.search = self.search if search_path is None else search_folders(search_path)
-        found._seen, found._programs = {}, {}
+        found._seen, found._programs, found._readings = {}, {}, {}
         self.hidden.look()
         return found
 

@@ -20,10 +20,9 @@ from .commands.options import names
 from .commands.readers import files_read
 from .commands.starters import SHELLS
 from .contents import identity
-from .parts import MAX_PARTS, argument, command_folders, path_words, place_of
+from .parts import MAX_PARTS, argument, command_folders, git_folders, path_words, place_of
 from .patterns import is_below
 from .places import Workspace
-from .repository import read_by_git
 
 MOST_BYTES = 16 << 20
 """Of all files of one call that are read; what is larger is known by its size, times and number."""
@@ -144,8 +143,8 @@ def _files(run: Run, workspace: Workspace) -> Iterator[str]:
             yield from _beneath(_FIXED[tool], command, workspace)
             yield from filter(os.path.isfile, _named(path_words(command), command, workspace))
     if name == "git":
-        for start in command_folders(command, workspace) or ():
-            yield from read_by_git(start).files
+        for folder in git_folders(command, command_folders(command, workspace) or (), workspace) or ():
+            yield from workspace.reading(folder).files
 
 
 def _is_interpreter(name: str) -> bool:

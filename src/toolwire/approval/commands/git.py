@@ -7,10 +7,12 @@ difference, to watch files or to connect: `approval.repository` looks at it befo
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 import msgspec
 
+from ..contents import plain_content
 from .command_line import Word, WordKind
 from .options import Options, known_options, may_be_option, names, read_options
 
@@ -208,6 +210,11 @@ FORMS: dict[str, _Form] = {
 _TWO_WORDS = frozenset(name.split()[0] for name in FORMS if " " in name)
 
 
+PLAIN_SUBMODULES = frozenset(("short", "log"))
+"""Ways to show that a submodule was changed. Any other starts git in the submodule, where its configuration holds, and
+that may be one that only the history knows of."""
+
+
 def files_read_by_git(words: Sequence[Word]) -> tuple[Word, ...] | None:
     """The words that may name files, if the git command with these words only reads; else None."""
     if [word.text for word in words] in (["--version"], ["-v"]) and words[0].is_literal:
@@ -218,6 +225,8 @@ def files_read_by_git(words: Sequence[Word]) -> tuple[Word, ...] | None:
     form, rest = found
     read = read_options(rest, form.options)
     if read is None or read.loose or len(read.operands) > form.most:
+        return None
+    if any(name == "submodule" and text.text not in PLAIN_SUBMODULES for name, text in read.texts):
         return None
     if form.listing and read.operands and set(form.listing.split()).isdisjoint(read.used):
         return None
@@ -322,13 +331,47 @@ def work_tree(folder: str) -> str:
 def _up_to_work_tree(folder: str) -> tuple[list[str], str]:
     """The folder and those above it that hold no repository, and the first that does."""
     found: list[str] = []
-    while not os.path.isfile(os.path.join(folder, ".git")) and not os.path.exists(os.path.join(folder, ".git", "HEAD")):
+    while not _holds_repository(folder):
         found.append(folder)
         above = os.path.dirname(folder)
         if above == folder:
             return found, ""
         folder = above
     return found, folder
+
+
+def _holds_repository(folder: str) -> bool:
+    """Whether git goes no further: past a `.git` that is no repository it looks at the folder itself and above it."""
+    git = os.path.join(folder, ".git")
+    if os.path.isfile(git):
+        return True
+    head = plain_content(os.path.join(git, "HEAD"), _MOST_HEAD)
+    is_head = head is not None and _HEAD.match(head) is not None
+    parts = ("objects", "refs")
+    return is_head and all(os.path.isdir(os.path.join(git, part)) for part in parts)
+
+
+_MOST_HEAD = 1 << 12
+_HEAD = re.compile(rb"ref:[ \t\r\n]*refs/|[0-9a-fA-F]{40}")
+
+
+def without_folders(words: Sequence[Word]) -> tuple[list[Word], Sequence[Word]]:
+    """Where `-C` and `--git-dir` lead git, one from the other, and the words of the command without them."""
+    folders: list[Word] = []
+    rest: list[Word] = []
+    place = 0
+    while place < len(words) and words[place].text.startswith("-"):
+        word = words[place]
+        name, equals, value = word.text.partition("=")
+        count = 2 if word.text in GLOBAL_VALUES else 1
+        if word.text in ("-C", "--git-dir"):
+            folders += words[place + 1 : place + 2]
+        elif name == "--git-dir" and equals:
+            folders.append(Word(value, word.kind))
+        else:
+            rest += words[place : place + count]
+        place += count
+    return folders, (*rest, *words[place:])
 
 
 def subcommand(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:
