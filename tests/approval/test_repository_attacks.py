@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,14 +56,33 @@ def plant(root: Path, config: Path) -> None:
         file.write(EVIL.format(root.parent / "owned"))
 
 
-@pytest.mark.parametrize("head", ["x\n", "ref: refs/heads/main\n"])
-def test_a_git_folder_that_is_no_repository_hides_no_other(root: Path, head: str) -> None:
+def _without_head(git_folder: Path) -> None:
+    (git_folder / "HEAD").write_text("x\n")
+
+
+def _without_parts(git_folder: Path) -> None:
+    shutil.rmtree(git_folder / "objects")
+
+
+def _with_linked_head(git_folder: Path) -> None:
+    (git_folder / "HEAD").rename(git_folder / "head")
+    (git_folder / "HEAD").symlink_to("head")
+
+
+def _with_parts_elsewhere(git_folder: Path) -> None:
+    (git_folder / "commondir").write_text("nowhere\n")
+
+
+@pytest.mark.parametrize("spoil", [_without_head, _without_parts, _with_linked_head, _with_parts_elsewhere])
+def test_a_git_folder_that_is_no_repository_hides_no_other(root: Path, spoil: Callable[[Path], object]) -> None:
+    git(root, "init", "-q", "sub")
     git(root, "init", "-q", "--bare", "sub")
-    git(root, "-C", "sub", "config", "core.bare", "false")
-    git(root, "-C", "sub", "config", "core.worktree", "..")
+    git(root / "sub", "config", "-f", "config", "core.bare", "false")
+    git(root / "sub", "config", "-f", "config", "core.worktree", "..")
     plant(root, root / "sub/config")
-    (root / "sub/.git").mkdir()
-    (root / "sub/.git/HEAD").write_text(head)
+    assert not owns(root, "cd sub && git status")
+    assert judged(root, "cd sub && git status") is Decision.ALLOW
+    spoil(root / "sub/.git")
     assert owns(root, "cd sub && git status")
     for mode in ("read-only", "full"):
         assert judged(root, "cd sub && git status", mode, EVERY_GIT) is Decision.ASK

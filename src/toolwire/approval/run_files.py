@@ -31,7 +31,7 @@ MOST_FILES = 256
 _INTERPRETERS = SHELLS | names(
     "source . python pypy node nodejs deno bun ruby perl php lua luajit rscript tclsh wish osascript groovy julia "
     "elixir escript runghc scala java dotnet racket guile swipl octave ts-node tsx coffee psql mysql ansible-playbook "
-    "streamlit"
+    "streamlit awk gawk mawk nawk bc gdb"
 )
 """Programs that run a file which they are given."""
 
@@ -179,10 +179,14 @@ def _values(option: str) -> Iterator[str]:
 
 
 def _reads_its_input(command: Command) -> bool:
-    """Whether it is an interpreter that is given nothing but options: what comes through a pipe is what it runs."""
-    return _is_interpreter(command.name.rsplit("/", 1)[-1]) and all(
-        word.text.startswith("-") for word in command.words[1:]
+    """Whether it is an interpreter that may run what comes through a pipe, or what another command says."""
+    return _is_interpreter(command.name.rsplit("/", 1)[-1]) and (
+        all(word.text.startswith("-") for word in command.words[1:])
+        or any(word.kind is WordKind.DYNAMIC or word.text in _INPUT for word in _script_words(command))
     )
+
+
+_INPUT = names("- -s /dev/stdin /dev/fd/0 /proc/self/fd/0")
 
 
 def _named(words: Iterable[Word], command: Command, workspace: Workspace) -> Iterator[str]:

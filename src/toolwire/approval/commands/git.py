@@ -345,10 +345,13 @@ def _holds_repository(folder: str) -> bool:
     git = os.path.join(folder, ".git")
     if os.path.isfile(git):
         return True
-    head = plain_content(os.path.join(git, "HEAD"), _MOST_HEAD)
-    is_head = head is not None and _HEAD.match(head) is not None
-    parts = ("objects", "refs")
-    return is_head and all(os.path.isdir(os.path.join(git, part)) for part in parts)
+    # A linked head, and parts that lie elsewhere, count as none: git is stricter with them than this needs to be.
+    head = os.path.join(git, "HEAD")
+    content = None if os.path.islink(head) else plain_content(head, _MOST_HEAD)
+    is_head = content is not None and _HEAD.match(content) is not None
+    if not is_head or os.path.lexists(os.path.join(git, "commondir")):
+        return False
+    return all(os.access(os.path.join(git, part), os.X_OK) for part in ("objects", "refs"))
 
 
 _MOST_HEAD = 1 << 12
