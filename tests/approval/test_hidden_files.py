@@ -82,6 +82,10 @@ CALLS: list[tuple[ToolDefinition, dict[str, Any]]] = [
     (HELD, {"command": "cat .s*/id_rsa"}),
     (HELD, {"command": "cat .[s]sh/id_rsa"}),
     (HELD, {"command": "cat ~/.s?h/id_rsa"}),
+    (HELD, {"command": "cat .ss{h,x}/id_rsa"}),
+    (HELD, {"command": "cat {src/app.py,.config/{gh,glab}/hosts.yml}"}),
+    (HELD, {"command": "cat .ss{g..i}/id_rsa"}),
+    (HELD, {"command": "cat '.s's*/id_rsa"}),
     (HELD, {"command": "cat .bash_h?story"}),
     (HELD, {"command": "head -n1 < .bash_history"}),
     (HELD, {"command": "cd .ssh && ls"}),
@@ -134,6 +138,7 @@ def test_what_would_change_it_is_asked_about_or_denied(home: Path, mode: Mode) -
         (HELD, {"command": "ls -la"}),
         (HELD, {"command": "find . -name '*.py'"}),
         (HELD, {"command": "cat src/*.py"}),
+        (HELD, {"command": "diff src/app.py src/app.py"}),
     ],
     ids=lambda value: str(value)[:60],
 )

@@ -195,4 +195,13 @@ def test_only_so_many_patterns_are_looked_for(root: Path) -> None:
         words = [f"a*{number}" for number in range(MAX_LOOKS // 2)]
         assert judged(root, f"cat {joint.join(words[:100])}") is Decision.ALLOW
         assert judged(root, f"cd sub; cd ../sub; cat {joint.join(words)}") is Decision.DENY
+    many = ",".join(map(str, range(MAX_LOOKS)))
+    assert judged(root, f"cat a{{{many}}}", "full") is Decision.ALLOW
+    assert judged(root, f"cat a{{{many},b}}", "full") is Decision.DENY
+    assert judged(root, f"cat {'{a,b}' * 1000}", "full") is Decision.DENY
     assert judged(root, "diff " + " ".join("./" * number for number in range(1, MAX_LOOKS))) is not Decision.ALLOW
+
+
+def test_only_so_many_folders_lead_git_on(root: Path) -> None:
+    assert judged(root, f"git {'-C sub -C .. ' * 4} status", "full") is Decision.ALLOW
+    assert judged(root, f"git {'-C sub -C .. ' * 5} status", "full") is Decision.ASK

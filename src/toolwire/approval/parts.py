@@ -16,7 +16,7 @@ import msgspec
 from ..tools.definition import Risk, ToolDefinition
 from .command_runs import read_line, runs_of
 from .commands.command_line import Assignment, Command, Word, WordKind
-from .commands.expansion import links_below, names_matching
+from .commands.expansion import links_below, names_matching, spellings
 from .commands.git import files_read_by_git, takes_for_repository, without_folders, work_tree
 from .commands.programs import is_breaker, program
 from .commands.readers import files_read, looks_below, searches
@@ -183,8 +183,10 @@ def _command_parts(tool: ToolDefinition, text: Any, workspace: Workspace) -> Ite
 
 def _looks(command: Command) -> int:
     """How many patterns and folders of it are to be looked through."""
-    looked = [word for word in command.words[1:] if word.kind is WordKind.PATTERN or command.name == "diff"]
-    return len(set(looked)) << min(len(command.folders), MAX_FOLDERS)
+    patterns = {word.text for word in command.words[1:] if word.kind is WordKind.PATTERN}
+    folders = set(command.words[1:]) if command.name == "diff" else ()
+    looked = sum(len(spellings(text)) for text in patterns) + len(folders)
+    return looked << min(len(command.folders), MAX_FOLDERS)
 
 
 def _parts_of_command(command: Command, found: Program, workspace: Workspace) -> Iterator[Part]:
@@ -268,9 +270,10 @@ _GIT_LFS = "git-lfs"
 def git_folders(command: Command, starts: Iterable[str], workspace: Workspace) -> list[str] | None:
     """The folders that git looks for its repository from, links followed as git does; None where they are not known."""
     found = [os.path.realpath(start) for start in starts]
-    for word in without_folders(program(command)[1:])[0]:
-        if word.kind is not WordKind.LITERAL:
-            return None
+    words = without_folders(program(command)[1:])[0]
+    if len(words) > MAX_FOLDERS or any(word.kind is not WordKind.LITERAL for word in words):
+        return None
+    for word in words:
         found = [place_of(word, folder, workspace).real for folder in found]
     return list(dict.fromkeys(found))
 
@@ -297,10 +300,14 @@ def _led_astray(word: Word, starts: Sequence[str], workspace: Workspace, *, foll
     """
     found: list[Place] = []
     text = workspace.home + word.text[1:] if word.home else word.text
+    patterns = spellings(text) if word.kind is WordKind.PATTERN else []
     for start in starts:
-        names = names_matching(text, start) if word.kind is WordKind.PATTERN else []
-        if names is None:
-            return None
+        names: list[str] = []
+        for pattern in patterns:
+            matched = names_matching(pattern, start)
+            if matched is None:
+                return None
+            names += matched
         for folder in (*names, place_of(word, start, workspace).written) if follows else ():
             links = links_below(folder)
             if links is None:

@@ -5,9 +5,12 @@ more, and the links below a folder.
 from __future__ import annotations
 
 import os
+import re
 
 from ..patterns import glob_matches
 
+MAX_SPELLINGS = 257
+"""Patterns made of one that has alternatives: one more than a call may have."""
 MAX_NAMES = 2000
 """Names looked at for one pattern or folder: what holds more is not looked through."""
 _SIGNS = frozenset("*?[")
@@ -24,6 +27,29 @@ def links_below(folder: str) -> list[str] | None:
         paths = (os.path.join(above, name) for name in (*folders, *files))
         found += filter(os.path.islink, paths)
     return found
+
+
+def spellings(pattern: str) -> list[str]:
+    """The patterns that one as it is written may stand for: without quotes, with each of the alternatives in braces.
+
+    At most `MAX_SPELLINGS`.
+    """
+    found: list[str] = []
+    waiting = [pattern.translate(_QUOTES)]
+    while waiting and len(found) < MAX_SPELLINGS:
+        text = waiting.pop()
+        braces = _BRACES.search(text)
+        if braces is None:
+            found.append(text)
+            continue
+        inner = braces[1].split(",") if "," in braces[1] else ["*"]
+        waiting += [text[: braces.start()] + each + text[braces.end() :] for each in inner[:MAX_SPELLINGS]]
+    return found
+
+
+_QUOTES = str.maketrans(dict.fromkeys("'\"\\", ""))
+_BRACES = re.compile(r"\{([^{},.]*(?:,|\.)[^{}]*)\}")
+"""The innermost ones: `{a,b}`, `{1..9}`."""
 
 
 def names_matching(pattern: str, start: str) -> list[str] | None:
