@@ -89,8 +89,9 @@ def test_a_denied_file_is_found_inside_a_word(command: str, tmp_path: Path) -> N
 def test_git_is_asked_about_where_plain_files_pose_as_a_repository(tmp_path: Path) -> None:
     """Their configuration names programs that `git status` runs, and an edit can write them."""
     (tmp_path / "src" / "deep").mkdir(parents=True)
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").touch()
+    for name in ("objects", "refs"):
+        (tmp_path / ".git" / name).mkdir(parents=True)
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     policy, workspace = Policy("auto-edit"), Workspace(tmp_path)
 
     def decided(command: str) -> Decision:
