@@ -83,6 +83,7 @@ CALLS: list[tuple[ToolDefinition, dict[str, Any]]] = [
     (HELD, {"command": "cat .[s]sh/id_rsa"}),
     (HELD, {"command": "cat ~/.s?h/id_rsa"}),
     (HELD, {"command": "cat .ss{h,x}/id_rsa"}),
+    (HELD, {"command": "cat .ss{x{},h}/id_rsa"}),
     (HELD, {"command": "cat {src/app.py,.config/{gh,glab}/hosts.yml}"}),
     (HELD, {"command": "cat .ss{g..i}/id_rsa"}),
     (HELD, {"command": "cat '.s's*/id_rsa"}),

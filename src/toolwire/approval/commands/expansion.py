@@ -5,7 +5,6 @@ more, and the links below a folder.
 from __future__ import annotations
 
 import os
-import re
 
 from ..patterns import glob_matches
 
@@ -35,21 +34,39 @@ def spellings(pattern: str) -> list[str]:
     At most `MAX_SPELLINGS`.
     """
     found: list[str] = []
-    waiting = [pattern.translate(_QUOTES)]
+    waiting = [_with_paired_braces(pattern.translate(_QUOTES))]
     while waiting and len(found) < MAX_SPELLINGS:
         text = waiting.pop()
-        braces = _BRACES.search(text)
-        if braces is None:
+        end = text.find("}")
+        if end < 0:
             found.append(text)
             continue
-        inner = braces[1].split(",") if "," in braces[1] else ["*"]
-        waiting += [text[: braces.start()] + each + text[braces.end() :] for each in inner[:MAX_SPELLINGS]]
+        start = text.rfind("{", 0, end)
+        inner = text[start + 1 : end]
+        each = inner.split(",") if "," in inner else ["*"]
+        waiting += [f"{text[:start]}{one}{text[end + 1 :]}" for one in each[:MAX_SPELLINGS]]
     return found
 
 
 _QUOTES = str.maketrans(dict.fromkeys("'\"\\", ""))
-_BRACES = re.compile(r"\{([^{},.]*(?:,|\.)[^{}]*)\}")
-"""The innermost ones: `{a,b}`, `{1..9}`."""
+
+
+def _with_paired_braces(text: str) -> str:
+    """The text in which braces that give no choice, as in `{}`, are `?`: those that are left hold a comma or a dot."""
+    signs = list(text)
+    opened: list[tuple[int, bool]] = []
+    for at, sign in enumerate(text):
+        if sign == "{":
+            opened.append((at, False))
+        elif sign in ",." and opened:
+            opened[-1] = (opened[-1][0], True)
+        elif sign == "}":
+            start, is_choice = opened.pop() if opened else (at, False)
+            if not is_choice:
+                signs[start] = signs[at] = "?"
+    for start, _ in opened:
+        signs[start] = "?"
+    return "".join(signs)
 
 
 def names_matching(pattern: str, start: str) -> list[str] | None:

@@ -7,7 +7,6 @@ difference, to watch files or to connect: `approval.repository` looks at it befo
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -348,14 +347,21 @@ def _holds_repository(folder: str) -> bool:
     # A linked head, and parts that lie elsewhere, count as none: git is stricter with them than this needs to be.
     head = os.path.join(git, "HEAD")
     content = None if os.path.islink(head) else plain_content(head, _MOST_HEAD)
-    is_head = content is not None and _HEAD.match(content) is not None
-    if not is_head or os.path.lexists(os.path.join(git, "commondir")):
+    if content is None or not _is_head(content) or os.path.lexists(os.path.join(git, "commondir")):
         return False
     return all(os.access(os.path.join(git, part), os.X_OK) for part in ("objects", "refs"))
 
 
 _MOST_HEAD = 1 << 12
-_HEAD = re.compile(rb"ref:[ \t\r\n]*refs/|[0-9a-fA-F]{40}")
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+
+
+def _is_head(content: bytes) -> bool:
+    """Whether it names a reference, or a commit."""
+    named = content.removeprefix(b"ref:")
+    if named != content:
+        return named.lstrip(b" \t\r\n").startswith(b"refs/")
+    return len(content) >= 40 and _HEX.issuperset(content[:40])
 
 
 def without_folders(words: Sequence[Word]) -> tuple[list[Word], Sequence[Word]]:
