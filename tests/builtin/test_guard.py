@@ -222,6 +222,7 @@ def test_an_empty_folder_or_file_of_the_person_stays(tmp_path: Path) -> None:
     assert everything(tmp_path) == {"config": "", "hooks": ""}
 
 
+@needs("git")
 async def test_a_repository_without_configuration_and_hooks_stays_so(bash: ToolDefinition, repository: Path) -> None:
     shutil.rmtree(repository / ".git/hooks")
     (repository / ".git/config").unlink()
