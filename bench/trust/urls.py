@@ -271,7 +271,7 @@ async def _try(fetcher: Fetcher, world: _World, found: Found, url: str) -> None:
         return
     if page is not None and page.text != "front":
         found.fault(f"{url!r} gave a page")
-    elif page is not None and "front" not in url and "rebind" not in url:
+    elif page is not None and "front" not in url.lower() and "rebind" not in url.lower():
         found.fault(f"{url!r} was fetched from the front")
     if world.reached != before:
         found.fault(f"{url!r} reached this machine")
