@@ -250,6 +250,6 @@ def test_programs_outside_are_known_by_their_facts(root: Path) -> None:
 
 
 def test_a_changed_file_is_named_from_the_workspace_only_where_it_lies_inside(tmp_path: Path) -> None:
-    inside, beside = f"{tmp_path}/work/build.sh", f"{tmp_path}/work2/build.sh"
-    workspace = Workspace(tmp_path / "work")
+    inside, beside = f"{tmp_path}/project/build.sh", f"{tmp_path}/project2/build.sh"
+    workspace = Workspace(tmp_path / "project")
     assert changed({inside: "a", beside: "a"}, {inside: "b", beside: "b"}, workspace) == f"'build.sh' and {beside!r}"

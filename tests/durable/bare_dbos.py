@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
@@ -92,7 +92,7 @@ class Bare:
     def begin(self, workflow: Callable[[], Any], queue: str = OPEN, **options: Any) -> str:
         """The id of a new run, in a queue."""
         given = {"workflow_name": workflow.__name__, "queue_name": queue, "app_version": VERSION, **options}
-        return str(self.client.enqueue(given).workflow_id)  # type: ignore[arg-type]
+        return str(self.client.enqueue(cast(EnqueueOptions, given)).workflow_id)
 
     def status(self, run: str) -> Any:
         """How it stands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -83,8 +84,12 @@ def test_harmless_content_stands_as_it_is(name: str, monkeypatch: pytest.MonkeyP
         "|> f <|",
         "=",
     ]
+
+    def word(start: int, place: int) -> str:
+        return words[(place + start) % len(words)]
+
     for start in range(len(words)):
-        messages, tools = conversation(lambda place: words[(place + start) % len(words)])  # noqa: B023
+        messages, tools = conversation(partial(word, start))
         with monkeypatch.context() as plain:
             plain.setattr(ControlMarks, "harmless", lambda _, text: text)
             plain.setattr(ControlMarks, "join", lambda _, pieces: "".join(text for text, _ in pieces))
