@@ -15,7 +15,7 @@ from bench.trust import gate as proofs
 
 from toolwire import Risk, ToolDefinition, ToolInvocation
 from toolwire.approval.audit import AuditRecord
-from toolwire.approval.gate import Denial, Gate, Ticket, call_digest
+from toolwire.approval.gate import Denial, Gate, Ticket, bound_to
 from toolwire.approval.places import Workspace
 from toolwire.approval.policy import Policy
 from toolwire.approval.request import Answer, ApprovalRequest, Ask, Offer, Scope, deny
@@ -180,7 +180,7 @@ async def test_a_ticket_of_another_gate_is_worth_nothing() -> None:
     gate, definition = Gate(), tool(Risk.READ)
     with pytest.raises(TicketRefused):
         Gate().redeem(await ticket(gate, definition))
-    digest = call_digest(CALL, definition, gate.workspace, gate.environment)
+    digest = bound_to(CALL, definition, gate.workspace, gate.environment).digest
     with pytest.raises(TicketRefused):
         gate.redeem(Ticket(CALL, definition, digest, edited=False))
 
@@ -278,7 +278,7 @@ async def test_edited_arguments_have_a_ticket_of_their_own() -> None:
     assert given.edited
     assert given.invocation.arguments == {"path": "b"}
     assert given.invocation.raw_arguments == '{"path":"b"}'
-    assert given.digest != call_digest(CALL, given.tool, gate.workspace, gate.environment)
+    assert given.digest != bound_to(CALL, given.tool, gate.workspace, gate.environment).digest
     gate.redeem(given)
 
 

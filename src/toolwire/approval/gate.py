@@ -93,14 +93,7 @@ class Denial(msgspec.Struct, frozen=True):
     reason: str
 
 
-def call_digest(
-    invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, environment: Mapping[str, str]
-) -> str:
-    """What a ticket is bound to, as one text."""
-    return _bound(invocation, tool, workspace, environment).digest
-
-
-def _bound(
+def bound_to(
     invocation: ToolInvocation, tool: ToolDefinition, workspace: Workspace, environment: Mapping[str, str]
 ) -> Bound:
     """What a ticket is bound to: the call's ids and exact arguments, the tool's whole definition, where it runs, where
@@ -189,7 +182,7 @@ class Gate:
         on_answered: Callable[[ApprovalRequest, Answer], None] | None,
     ) -> Ticket | Denial:
         look = self._look()
-        bound = _bound(invocation, tool, look, self.environment)
+        bound = bound_to(invocation, tool, look, self.environment)
         digest = bound.digest
         verdict = self.judge(invocation, tool, look)
         if verdict.decision is Decision.ALLOW:
@@ -237,9 +230,9 @@ class Gate:
             problem = tool.problem(invocation.arguments)
             if problem is not None:
                 return self._deny(invocation, tool, answer, f"the changed arguments do not fit: {problem}")
-            bound = _bound(invocation, tool, look, self.environment)
+            bound = bound_to(invocation, tool, look, self.environment)
             seen = ""
-        elif bound != (now_bound := _bound(invocation, tool, look, self.environment)):
+        elif bound != (now_bound := bound_to(invocation, tool, look, self.environment)):
             files = changed(bound.files, now_bound.files, look)
             why = f"{files}, which it runs, was changed while the person was asked; make the call again to ask anew"
             return self._deny(
@@ -276,7 +269,7 @@ class Gate:
             raise TicketRefused("this ticket was used already or never given out", call=call.id)
         # What the call may open is what this one look at the disk found, and it is what was approved.
         look = self._look()
-        bound = _bound(call, given.tool, look, self.environment)
+        bound = bound_to(call, given.tool, look, self.environment)
         if not (ticket.tool is given.tool and ticket.digest == given.bound.digest == bound.digest):
             files = changed(given.bound.files, bound.files, look)
             if files:
