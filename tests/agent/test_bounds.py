@@ -105,7 +105,7 @@ async def test_surplus_calls_are_answered_and_not_run() -> None:
     script = Script(calls(*[("add", f'{{"a":{a},"b":0}}') for a in range(5)]), FIVE)
     it = agent(script, bounds=Bounds(calls=2))
     events = await collect(it)
-    assert [given for _, given in ran] == [(0, 0), (1, 0)]
+    assert sorted(given for _, given in ran) == [(0, 0), (1, 0)]
     results = [each["content"] for each in script.requests[1]["messages"] if each["role"] == "tool"]
     assert results[:2] == ["0", "1"]
     assert all("only 2 calls of one answer run" in each for each in results[2:])

@@ -58,7 +58,7 @@ async def test_a_turn_in_a_familys_own_syntax() -> None:
     it = agent(script)
     events = await collect(it)
     assert last(events).text == "It is 5."
-    assert ran == [(2, 3), (4, 5)]
+    assert sorted(ran) == [(2, 3), (4, 5)]
     *_, answer, result = script.requests[1]["messages"]
     assert answer["content"].endswith(f"So:\n{call(2, 3)}\n{call(4, 5)}")
     assert "think" not in answer["content"]
@@ -159,9 +159,9 @@ async def test_the_same_ids_in_two_answers() -> None:
     it = agent(script, "cohere3")
     events = await collect(it)
     assert last(events).text == "It is 5."
-    assert ran == [(1, 1), (2, 2), (3, 3), (4, 4)]
+    assert [sorted(ran[:2]), sorted(ran[2:])] == [[(1, 1), (2, 2)], [(3, 3), (4, 4)]]
     assert [event.invocation.call_id for event in events if isinstance(event, ToolStarted)] == ["0", "1"] * 2
-    assert results(events) == ["2", "4", "6", "8"]
+    assert sorted(results(events)) == ["2", "4", "6", "8"]
     parts = [[part for part in message.parts if not isinstance(part, TextPart)] for message in it.messages]
     for answer, result, sums in ((parts[1], parts[2], ["2", "4"]), (parts[3], parts[4], ["6", "8"])):
         calls = [part for part in answer if isinstance(part, ToolCallPart)]

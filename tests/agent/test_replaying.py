@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from bench.trust.replays import replays
 
+import tool_threads
 import toolwire
 from feeding import bytewise, random_cuts
 from toolwire import Agent
@@ -94,6 +95,7 @@ async def record(
                 stop(agent, event)
     await agent.close()
     recorder.close()
+    tool_threads.joined()
     ran.clear()
     return load_recording(path), told, agent
 

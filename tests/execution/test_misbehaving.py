@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+import tool_threads
 from toolwire import Risk, ToolDefinition, ToolInvocation
 from toolwire.approval.audit import AuditRecord
 from toolwire.approval.gate import Gate, Ticket
@@ -435,10 +436,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     RELEASE.clear()
     yield
     RELEASE.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("toolwire-tool"):
-            thread.join(10)
-            assert not thread.is_alive()
+    tool_threads.joined()
 
 
 def test_there_are_enough_of_them() -> None:

@@ -13,6 +13,7 @@ from toolwire import Agent
 from toolwire.agent.asking import Retries
 from toolwire.agent.events import RequestRetried, RunFailed, RunFinished, ToolFinished, ToolStarted
 from toolwire.errors import ConfigError
+from toolwire.messages import ToolResultPart
 from toolwire.providers.catalog import split_model
 from toolwire.testing import (
     ScriptedModel,
@@ -55,11 +56,14 @@ def an_agent(model: ScriptedModel, provider: str = "openai", **options: Any) -> 
 async def test_a_script_over_every_wire(provider: str, chop: int) -> None:
     first = [think("Two and three."), say("I add."), call("add", a=2, b=3), call("save", {"text": "5"})]
     model = ScriptedModel([first, "It is 5."], chop=chop)
-    events = await events_of(an_agent(model, provider, approve=approve_all), "2 + 3?")
+    agent = an_agent(model, provider, approve=approve_all)
+    events = await events_of(agent, "2 + 3?")
     end = events[-1]
     assert isinstance(end, RunFinished)
     assert end.text == "It is 5."
-    assert [event.result.content for event in events if isinstance(event, ToolFinished)] == ["5", "saved"]
+    assert {event.result.content for event in events if isinstance(event, ToolFinished)} == {"5", "saved"}
+    results = [part for message in agent.messages for part in message.parts if isinstance(part, ToolResultPart)]
+    assert [part.content for part in results] == ["5", "saved"], "in the order of the calls"
     assert len(model.requests) == 2
     assert model.left == 0
     assert "2 + 3?" in str(model.requests[0])
