@@ -50,6 +50,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """The garbage of a whole process is collected between tests: in one it would be a pause that is none of its own."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 class Schedule(LoadGroupScheduling):  # type: ignore[misc]
     """That of `--dist loadgroup`, with the tests that are in no group handed out eight at a time.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterable, Iterator
-from types import FrameType
 from typing import Any, NamedTuple
 
+from counted_work import Work
 from embedded.text_tools import TOOLS
 from feeding import check_shape, merged
 from toolwire import EventType, SegmentEvent, SegmentType, StopReason, TextStream
@@ -168,23 +167,6 @@ def check_truncated(
 def joined(outcome: list[list[Any]]) -> str:
     """The text of an outcome, without markup and calls."""
     return "".join(part[1] for part in outcome if part[0] == "text")
-
-
-class Work:
-    """Counts what Python does: calls, and how often it goes round. Unlike time, the same on every machine."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __enter__(self) -> Work:
-        sys.setprofile(self._count)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.setprofile(None)
-
-    def _count(self, frame: FrameType, event: str, argument: Any) -> None:
-        self.count += 1
 
 
 def work(format_: str, text: str, size: int, **options: Any) -> int:
