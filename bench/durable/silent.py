@@ -33,7 +33,7 @@ go on."""
 _SOME = (Swallows.NEW, Swallows.OLD)
 """Of which a worker need not lose its runs."""
 ENDED = 40.0
-"""Seconds in which a worker that is told to end has ended."""
+"""Seconds within which a worker ends after SIGTERM."""
 BACK = 60.0
 """Seconds in which a worker works again, once it is answered."""
 _SETTINGS = {"timing": DEFAULT_TIMING, "concurrency": 4, "life": 1200}
@@ -134,7 +134,7 @@ async def _silenced(
         code = await ending
         longest.ended = max(longest.ended, time.monotonic() - told)
         if code or time.monotonic() - told > max(ENDED, TAKEN):
-            raise TooLate(f"a worker that was told to end ended with {code}: {crew.said(second)}")
+            raise TooLate(f"a worker that got SIGTERM exited with {code}: {crew.said(second)}")
         await asyncio.sleep(max(0.0, began + silence - time.monotonic()))
         path.speak()
         spoke = time.monotonic()

@@ -33,7 +33,7 @@ _PLAIN = (
     "=",
     "a]b",
 )
-_SINGLE = ("''", "'a b'", "'$(bb)'", "'\"'", "'\\'", "'a\nb'", "'#'", "'`bb`'", "'*'", "'~'", "'é'")
+SINGLE = ("''", "'a b'", "'$(bb)'", "'\"'", "'\\'", "'a\nb'", "'#'", "'`bb`'", "'*'", "'~'", "'é'")
 _ESCAPED = (
     "\\ ",
     "\\;",
@@ -288,7 +288,7 @@ def _atom(chance: Random, depth: int) -> str:
     if kind < 0.3:
         return chance.choice(_PLAIN)
     if kind < 0.65 or depth <= 0:
-        return chance.choice(chance.choice((_SINGLE, _ESCAPED, _ANSI, _GLOBS, _VARIABLES)))
+        return chance.choice(chance.choice((SINGLE, _ESCAPED, _ANSI, _GLOBS, _VARIABLES)))
     if kind < 0.8:
         parts = (*_PLAIN, *_VARIABLES, " ", "\n", "'", "\\$", '\\"', "\\a", "#", "$(" + _list(chance, depth - 1) + ")")
         return '"' + "".join(chance.choice(parts) for _ in range(chance.randrange(4))) + '"'
