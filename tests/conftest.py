@@ -52,7 +52,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """The garbage of a whole process is collected between tests: in one it would be a pause that is none of its own."""
+    """Collect garbage between tests only: a collection of the whole process would pause a test that measures time."""
     gc.disable()
     try:
         return (yield)

@@ -1,4 +1,4 @@
-"""A program is the file that its name stands for: one in the workspace is never taken for the system's own."""
+"""A program is the file that its name resolves to: one in the workspace is never taken for the system's own."""
 
 from __future__ import annotations
 

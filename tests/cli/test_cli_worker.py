@@ -163,7 +163,7 @@ def test_told_to_end_it_leaves_after_its_time_whatever_hangs(
 
     async def hang(_: StandIn) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
-        gone.wait(30)  # the event loop itself stands still
+        gone.wait(30)  # the event loop itself is blocked
 
     monkeypatch.setattr("os._exit", leave)
     monkeypatch.setattr(StandIn, "run", hang)

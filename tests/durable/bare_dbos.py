@@ -95,7 +95,7 @@ class Bare:
         return str(self.client.enqueue(cast(EnqueueOptions, given)).workflow_id)
 
     def status(self, run: str) -> Any:
-        """How it stands."""
+        """Its status."""
         return self.client.list_workflows(workflow_ids=[run])[0]
 
     def comes_to(self, run: str, status: str) -> bool:

@@ -1,4 +1,4 @@
-"""A network namespace of one's own, whose packets can be dropped: nobody on either side is told."""
+"""A network namespace of one's own, whose packets can be dropped without either side noticing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Namespace:
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """What stands before a command that is to run in it."""
+        """The prefix of a command that is to run in it."""
         return ("ip", "netns", "exec", self.name)
 
     def make(self) -> None:

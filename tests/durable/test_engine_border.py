@@ -1,7 +1,7 @@
 """Why a part of durable runs is ours and not the engine's: what DBOS, left to itself, does or leaves undone.
 
 Each test shows a property that we cannot do with. One that fails says that DBOS has learned it: then see
-`docs/engines.md`, where the test stands beside the part that can be given back.
+`docs/engines.md`, which lists the test beside the part that can be given back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
 
 @pytest.fixture(scope="module")
 def left(bare: Bare) -> Any:
-    """How the run of the dead process stands when another one has looked into its queue."""
+    """The status of the dead process's run after another process has looked into its queue."""
     bare.looks()
     return bare.status("cut")
 

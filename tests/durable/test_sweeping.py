@@ -254,7 +254,7 @@ async def test_what_was_begun_and_not_finished_by_others_is(database_url: str) -
 async def test_a_run_is_written_down_and_queued_at_once_or_not_at_all(
     database_url: str, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    """Whoever submits is lost before or after the engine is told, and before the commit."""
+    """The submitting process dies before or after the call to the engine, and before the commit."""
     async with Runs(database_url) as runs:
         submit = runs._engine.submit
 

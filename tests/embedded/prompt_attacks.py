@@ -31,7 +31,7 @@ PLACES = 32
 
 
 class Attack(msgspec.Struct):
-    """What stands in the places, in turn; with `place`, in that one alone."""
+    """The attacks put into the places, in turn; with `place`, into that one alone."""
 
     mark: str
     words: tuple[str, ...]
@@ -42,7 +42,7 @@ class Attack(msgspec.Struct):
         return self.words[place % len(self.words)] if self.place in (-1, place) else "fine"
 
     def twin(self, place: int) -> str:
-        """Harmless content of the same characters in the same order: a dot stands between two."""
+        """Harmless content of the same characters in the same order: a dot is between two."""
         return f"·{'·'.join(self.at(place))}·"
 
 
@@ -59,7 +59,7 @@ def layout_marks(format_: Format) -> list[str]:
 
 
 def count(text: str, mark: str) -> int:
-    """How often a mark stands in a text, overlapping too."""
+    """How often a mark occurs in a text, overlapping too."""
     found, at = 0, text.find(mark)
     while at >= 0:
         found += 1

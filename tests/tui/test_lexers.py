@@ -44,7 +44,7 @@ def check(lexer: Recorded) -> None:
     for text in lexer.texts:
         lines = text.removesuffix("\n").split("\n")
         assert max(map(len, lines)) <= LINE
-        # The line in which a string began may stand before those of it.
+        # The line in which a string began may come before those of it.
         assert len(lines) <= PART_LINES + 1
         assert len(text) <= PART_CHARACTERS + LINE + 2
 

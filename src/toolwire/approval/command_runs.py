@@ -1,4 +1,4 @@
-"""The commands of a line and those that they start, each with the file that its bare name stands for."""
+"""The commands of a line and those that they start, each with the program file that it runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Run(msgspec.Struct, frozen=True):
     """What it starts in turn, where that is known."""
 
     def program(self, workspace: Workspace) -> Program:
-        """The file that its bare name stands for."""
+        """The program file that its bare name resolves to."""
         name = self.command.name
         is_own = self.by_shell and name in BUILTINS
         return Program("", inside=False) if is_own or not name or "/" in name else workspace.program(name)

@@ -11,7 +11,7 @@ from .commands.options import names
 from .hidden import marked
 
 _TOLD = 3
-"""How many hosts are told for one argument."""
+"""How many hosts are listed for one argument."""
 _LONGEST = 253
 _DOTS = str.maketrans(dict.fromkeys("\u3002\uff0e\uff61", "."))
 """Characters that stand for a dot in the name of a host."""

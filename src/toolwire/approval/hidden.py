@@ -57,7 +57,7 @@ MANY_BLANKS = 40
 MANY_LINES = 10
 """Empty lines in a row that are."""
 LONGEST_RUN = 1_000_000
-"""What one mark stands for at most; a longer run is several marks."""
+"""How many characters one mark covers at most; a longer run is several marks."""
 _RUNS = {"BLANKS": (" ", MANY_BLANKS), "EMPTY LINES": ("\n", MANY_LINES)}
 _STACKED = 3
 """Combining marks on one letter: as many as any language writes. More of them run into the lines around."""

@@ -53,7 +53,7 @@ class Part(msgspec.Struct, frozen=True):
     refused: str = ""
     """Why it is not looked at, in a sentence; then it is denied: what a rule denies may be in it."""
     program: str = ""
-    """The file that the command's bare name stands for, where it lies in the workspace: so it may be anything."""
+    """The file that the command's bare name resolves to, where that is in the workspace: it may be anything."""
 
     def __str__(self) -> str:
         if self.command is not None:
@@ -71,7 +71,7 @@ def parts_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspa
 
 
 def only_reads(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> bool:
-    """Whether the call does nothing but read, as far as can be told; a call that nobody understands does more."""
+    """Whether the call is known only to read. A call that is not understood is not."""
     if tool.risk is Risk.READ:
         return True
     try:

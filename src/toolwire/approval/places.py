@@ -42,7 +42,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Program(msgspec.Struct, frozen=True):
-    """The file that the bare name of a program stands for."""
+    """The file that the bare name of a program resolves to."""
 
     path: str
     """Empty where there is none."""

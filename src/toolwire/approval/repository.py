@@ -160,7 +160,7 @@ _MOST_LINKS = 4096
 
 
 def _submodules(repository: Repository, held: Configured) -> list[Repository] | None:
-    """The repositories in those submodules that are checked out; None where they cannot be told.
+    """The repositories of checked-out submodules; None where they cannot be determined.
 
     Where git looks into one, it obeys its configuration.
     """

@@ -92,7 +92,7 @@ def files_run(tool: ToolDefinition, arguments: dict[str, Any], workspace: Worksp
 
 
 def programs_of(tool: ToolDefinition, arguments: dict[str, Any], workspace: Workspace) -> dict[str, str]:
-    """The files that the bare names of programs in a call's command line stand for; empty where there is none."""
+    """The files that the bare program names in a call's command line resolve to; empty where there is none."""
     text = argument(tool, arguments, tool.command) if tool.command else None
     if not isinstance(text, str):
         return {}

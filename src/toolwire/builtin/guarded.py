@@ -24,7 +24,7 @@ _STARTS = (".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zs
 _NOT_SEARCHED = frozenset((".git", "node_modules", ".venv", "venv", "__pycache__"))
 
 Missing = Literal["", "folder", "empty", "here"]
-"""What stands in the place of a path that is not there while a command runs; `here` is a file that says `.`."""
+"""The placeholder for a path that does not exist while a command runs; `here` is a file that says `.`."""
 
 
 class Guarded(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ def put(
     timeout: float | None = None,
     parent: Parent | None = None,
 ) -> RunInfo:
-    """Puts a run into a queue, in one transaction; the same twice is one run. It is new, or as it stands."""
+    """Puts a run into a queue, in one transaction; the same twice is one run. It is new, or unchanged."""
     engine.prepare()
     enqueue = partial(engine.submit, run=id, queue=queue, priority=priority)
     ledger.add(id, spec, queue=queue, priority=priority, timeout=timeout, parent=parent, beside=enqueue)

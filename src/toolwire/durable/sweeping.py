@@ -98,7 +98,7 @@ class Sweep:
             self._engine.move(run, WAITING_QUEUE)
 
     def _astray(self) -> None:
-        """Runs that were queued again by someone who was lost before the engine was told, or whom another crossed."""
+        """Runs that were queued again by a process that died before calling the engine, or by two at once."""
         now = time.time()
         if now - self._forgot > _LOOK_AGAIN_SECONDS:
             self._forgot, self._known = now, set()

@@ -65,7 +65,7 @@ def render_prompt(
     - Calls stand as the model wrote them where it did so in this format, else as it would have, under ids of the
       family's kind. Results follow in the order of the calls, each under the id that its call has here.
     - Reasoning is left out, but for that of answers whose calls are being answered, where the family keeps it.
-    - Nobody's words hold a mark of the family or join one with what stands beside them, the system's and the tools'
+    - Nobody's words hold a mark of the family or join one with the text beside them, the system's and the tools'
       own neither: whatever a user or a tool says, or a model quotes, it ends no turn and makes no call.
 
     A `ConfigError` says what a prompt cannot hold (pictures, sounds), and which format has no layout.
@@ -178,7 +178,7 @@ class _Layout:
             self._lay(self._chat.assistant[1])
 
     def _open(self, system: str) -> None:
-        """Adds what stands before the first turn: the system's words and, unless they come later, the tools."""
+        """Adds the part before the first turn: the system prompt and, unless they come later, the tools."""
         chat = self._chat
         told = "" if chat.tools_at == "last_user" else self._told()
         words: Pieces = [(self._marks.harmless(system), False)] if system else [(chat.default_system, True)]
@@ -199,7 +199,7 @@ class _Layout:
         self._say(after)
 
     def _told(self) -> str:
-        """What the model is told of the tools; nothing that they say of themselves ends the list of them."""
+        """The tool list in the prompt; nothing in a tool's own description ends it."""
         chat, tools = self._chat, list(self._tools)
         if not tools:
             return ""
@@ -251,7 +251,7 @@ class _Layout:
                     self._say(text)
                 before = "text" if text.strip() and not text.endswith(chat.before_calls) else ""
             elif kind:
-                # What the model wrote stands as it stood.
+                # The model's own text stays as it was.
                 if (before == "text" and (kind == "call" or chat.words[1])) or (
                     not before and kind == "call" and chat.calls_apart
                 ):
@@ -344,7 +344,7 @@ class _Layout:
 
 @cache
 def _tags(chat: Chat) -> tuple[str, ...]:
-    """The tags around what the model is told of its tools: plain text to its tokenizer, but the list ends with one."""
+    """The tags around the tool list: plain text to the tokenizer, but the list ends with one."""
     return tags(chat.tools([_ANY_TOOL]))
 
 

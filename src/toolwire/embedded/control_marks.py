@@ -1,7 +1,7 @@
 """Control marks in text that others wrote: what begins and ends turns, calls and reasoning for a model.
 
-A tokenizer takes a mark for one wherever it stands whole. So a prompt has no mark that its layout did not put there:
-not inside of anybody's words, and not across the border between such words and what stands beside them. A mark that
+A tokenizer reads a mark wherever it is whole. So a prompt has no mark that its layout did not put there:
+not inside of anybody's words, and not across the border between such words and the text beside them. A mark that
 words would make gets a space after its first character, or at that border: a person reads the same, a model no mark.
 """
 
@@ -85,7 +85,7 @@ class ControlMarks:
         return text if self.count(text) == self.count(safe) else safe
 
     def count(self, text: str) -> Counter[str]:
-        """How often each mark stands in a text."""
+        """How often each mark occurs in a text."""
         return Counter(text[start:end] for start, end in self._found(text))
 
     def join(self, pieces: Iterable[tuple[str, bool]]) -> str:

@@ -1,6 +1,6 @@
-"""Which file the bare name of a program stands for: the first of that name on the search path, as a shell finds it.
+"""Resolves the bare name of a program: the first file of that name on the search path, as a shell finds it.
 
-The name alone says little about what runs. An environment in the workspace that is switched on stands first on the
+The name alone says little about what runs. An activated environment in the workspace comes first on the
 path, and what lies in it may have been written by a model, or have come with a download.
 """
 

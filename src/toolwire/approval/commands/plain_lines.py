@@ -158,7 +158,7 @@ def _goes_to(words: Sequence[str]) -> bool:
 
 
 def _starts_plain(words: Sequence[str]) -> bool:
-    """What stands behind `command` or `nohup`."""
+    """The command after `command` or `nohup`."""
     if words[:1] == ["-v"]:
         return len(words) == 2 and _is_name(words[1])
     return bool(words) and not _sets(words[0]) and _is_plain(words)
